@@ -177,7 +177,7 @@ fn no_label_of_a_setting_is_cut() {
     }
 }
 
-/// Words and phrases that only the authors understand, each of which was once on a screen.
+/// Words and phrases that only the authors understand. Each of them was once on a screen.
 const PRIVATE: [&str; 43] = [
     "its probabilities miss",
     "recipes of",

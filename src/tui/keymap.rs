@@ -121,8 +121,7 @@ impl Keymap {
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // A screen's default keys may override those of the frame, so only keys that the user added to the winner are
-                    // conflicts.
+                    // A screen's default keys may override the frame's, so only keys that the user added to the winner are conflicts.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];

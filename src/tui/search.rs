@@ -87,8 +87,8 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Matching lines of the help under the headings of their contexts: first the context of the best match, or else that of the current
-/// screen.
+/// Matching lines of the help under the headings of their contexts. The context of the best match comes first, or else the current
+/// screen's.
 pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     let query = wanted(query);
     let mut groups: Vec<(usize, Vec<HelpLine>)> = Vec::new();

@@ -133,7 +133,7 @@ fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
 
-/// A pending question: of the current screen or, while nothing runs, of any screen.
+/// A pending question of the current screen or, while nothing runs, of any screen.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())

@@ -220,7 +220,7 @@ fn rationale_is_corrected_twice_then_dropped() {
     let probity = Probity::new();
     let line = |id: usize, marks: &[usize]| json!({"sent_id": id, "sent_token": ["a", "b", "[MASK]", "d"], "mask_index": 2, "rationale_ids": marks});
     let mut anna = probity.file("anna.jsonl", &format!("{}\n{}\n", line(0, &[0, 1]), line(1, &[1])));
-    // Scores of three checkers by round and sentence; compactness of 11/3 passes, of 10/3 does not; sufficiency of 8/3 does not.
+    // Scores of three checkers by round and sentence. Compactness of 11/3 passes and 10/3 fails; sufficiency of 8/3 fails.
     let rounds: [&[[&str; 3]]; 3] = [
         &[["3 3", "3 4", "3 3"], ["2 4", "3 4", "3 4"]],
         &[["3 4", "3 4", "3 3"], ["3 3", "3 3", "3 4"]],

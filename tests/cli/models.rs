@@ -69,7 +69,7 @@ fn models_list_their_labs_and_unused_weights() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// Regression: no command used to report a tokenizer that differs from the one in transformers, and `tokens` and `check` used to print no
+/// Regression: no command used to report that transformers builds a different tokenizer, and `tokens` and `check` used to print no
 /// notices at all.
 #[test]
 fn tokens_and_check_warn_of_different_tokenizer_in_transformers() {

@@ -56,7 +56,7 @@ fn signalled_run_reports_it_and_exits_with_its_code() {
 #[cfg(target_os = "linux")]
 #[test]
 fn ignored_signal_stays_ignored() {
-    // Simulates `nohup`. The second signal shows that the first had no effect; otherwise the exit code would be that of the first.
+    // Simulates `nohup`. The exit code belongs to the second signal, which shows that the first had no effect.
     let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
     assert_eq!(ended, 143, "{stderr}");
 }

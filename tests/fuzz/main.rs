@@ -239,7 +239,7 @@ const TOKENIZER_CONFIG: &str = r#"{"do_lower_case": true, "strip_accents": null,
 const BPE: &str = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "b": 4, "ab": 5, "Ġ": 6, "Ġab": 7, "<pad>": 8}"#;
 const MERGES: &str = "#version: 0.2\na b\nĠ ab\n";
 
-/// Reads the old tokenizer files, any of which may be broken.
+/// Reads the old tokenizer files; any of them may be broken.
 fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     let extras = Extras {
         special_tokens_map: Some(config),

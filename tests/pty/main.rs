@@ -158,7 +158,7 @@ impl Screen {
     fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
         let Self { master, child, keys, closed, reading, folder, .. } = self;
         closed.store(true, Ordering::SeqCst);
-        // The reader thread waits for output before it exits, and a new terminal size causes some.
+        // The reader thread ends only after more output, and a new terminal size causes output.
         let mut rows = 40;
         while !reading.is_finished() {
             rows = if rows == 40 { 39 } else { 40 };

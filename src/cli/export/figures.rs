@@ -61,8 +61,8 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// Returns the figures of a run: all, or only its headline figures. File names are unique. Each picture has only one name, the one in the
-/// lab's table.
+/// Returns the figures of a run: all, or only its headline figures. File names are unique. Each figure is written only under its name in
+/// the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(there.len(), 2);
     }
 
-    /// Regression: figures of a cancelled run used to look as certain as those of a finished one, and did not say how much of it was done.
+    /// Regression: figures of a cancelled run used to look as certain as those of a finished run, and did not state how much of it was
+    /// done.
     #[test]
     fn figure_of_unfinished_run_is_marked() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/prompts.probity.jsonl");

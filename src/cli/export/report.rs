@@ -14,7 +14,7 @@ use engine::board::{Board, Run};
 use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
-/// Maximum number of rows in a table printed in full, of rows in a shortened table, and of columns.
+/// Maximum numbers: of rows in a table printed in full, of rows in a shortened table, and of columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;

@@ -269,7 +269,7 @@ mod tests {
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
         assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
-        // The wording of a spec may change, but data from which cells were computed may not.
+        // The wording of a spec may change, but data that cells were computed from may not.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();

@@ -83,7 +83,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     all
 }
 
-/// Explains why numbers stand in for others in a run. `of` selects this run's side.
+/// Explains why other numbers are compared for a run. `of` selects this run's side.
 pub fn replacements(place: usize, common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
     let mut reasons: Vec<&str> = common.iter().filter_map(|c| Some(of(c).stands_in.as_ref()?.why.as_str())).collect();
     reasons.retain(|why| !why.is_empty());

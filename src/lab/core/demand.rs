@@ -44,7 +44,7 @@ impl Work {
     }
 }
 
-/// The stages of a run with their work by kind, from which forecast, progress and time left are computed.
+/// The stages of a run with their work by kind. Forecast, progress and remaining time are computed from them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stages(Vec<(String, Work)>);
 
@@ -141,7 +141,7 @@ pub struct Forecast {
     pub limit: Option<u64>,
 }
 
-/// Fraction by which a forecast may be too low; with a memory limit, this margin is left free.
+/// Fraction by which a forecast may be too low. With a memory limit, this share of it is left free.
 pub const MARGIN: f64 = 0.15;
 
 /// Refuses a run that exceeds the memory limit and states a sufficient limit. For labs with fixed batch sizes.

@@ -85,7 +85,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which all p-values are at most `level`. Strengths are tested from the largest down.
+    /// The smallest strength at which this and all larger strengths have p-values of at most `level`. Strengths are tested from the
+    /// largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }

@@ -19,7 +19,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// Regression: the planned comparison at its n used to be overwritten by the one on all items.
+/// Regression: a planned comparison at its n used to be overwritten by the comparison on all items.
 #[test]
 fn planned_comparison_is_kept_beside_later_ones() {
     let mut family = Family::default();

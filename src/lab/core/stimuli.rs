@@ -93,8 +93,8 @@ pub struct Stimuli {
     pub dropped_forms: usize,
     /// Number of examples dropped because the model cannot read them (no mask, or too long).
     pub dropped_texts: usize,
-    /// Number of examples dropped because the model's input equals that of an earlier example. A causal model does not see text after the
-    /// mask, so a split could not separate them.
+    /// Number of examples dropped because the model's input is the same as for an earlier example. A causal model does not see text after
+    /// the mask, so a split could not separate them.
     pub dropped_repeats: usize,
     /// Number of examples longer than the model's maximum length, which it reads in part or not at all.
     pub long: usize,

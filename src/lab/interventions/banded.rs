@@ -9,8 +9,8 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
 
-/// A mean over replicates. `lo` and `hi` are the ends of the wide band (sampling and training) or, for a single replicate, of the narrow
-/// band.
+/// A mean over replicates. `lo` and `hi` are the ends of the wide band (sampling and training), or of the narrow band for a single
+/// replicate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Banded {
     /// Mean over replicates.

@@ -11,7 +11,7 @@ use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Hidden states of sentences at a layer, from which the forward pass can be continued any number of times.
+/// Hidden states of sentences at a layer. The forward pass can be continued from them any number of times.
 #[derive(Debug, Clone)]
 pub(crate) struct Continuation {
     layer: usize,
@@ -54,8 +54,8 @@ pub(crate) struct Continued {
 }
 
 impl Continuation {
-    /// Runs the texts of the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed
-    /// only for means) at a position, or those of `edits`.
+    /// Runs the texts of the stimuli `rows` up to block `layer` (from 1). Edited states later replace either the states `before` (rows x
+    /// D; needed only for means) at a position, or the states of `edits`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -222,8 +222,8 @@ mod tests {
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
 
-    /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to those of every token, or
-    /// to their mean; states are read after block 2.
+    /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to the states of every
+    /// token, or to their mean. States are read after block 2.
     #[test]
     fn edits_at_one_position_reach_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};

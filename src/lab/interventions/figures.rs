@@ -93,7 +93,7 @@ pub fn curves(
         };
         let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into(), f.beside.replicates);
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into(), f.beside.replicates);
-        // R uses both samples, so its n combines those of C and S.
+        // R uses both samples, so its n combines the n of C and of S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into(), f.beside.replicates);
         layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);

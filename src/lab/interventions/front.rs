@@ -22,7 +22,7 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Difference in completeness or selectivity up to which two settings count as equally good.
+/// Maximum difference in completeness or selectivity at which two settings count as equally good.
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
@@ -92,7 +92,7 @@ fn dominates(a: &Scores, b: &Scores) -> bool {
     (better(&a.0, &b.0) && not_worse(&a.1, &b.1)) || (better(&a.1, &b.1) && not_worse(&a.0, &b.0))
 }
 
-/// True if both means of `a` are at least those of `b`, and one is higher.
+/// True if neither mean of `a` is below the corresponding mean of `b`, and one is higher.
 fn above(a: &Scores, b: &Scores) -> bool {
     let (dc, ds) = (a.0.mean - b.0.mean, a.1.mean - b.1.mean);
     dc >= 0.0 && ds >= 0.0 && dc + ds > 0.0

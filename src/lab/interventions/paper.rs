@@ -44,7 +44,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
-    /// The name by which the figure can be requested.
+    /// Name for requesting the figure.
     pub name: &'static str,
     /// Names of the methods in the registry.
     pub methods: &'static [&'static str],

@@ -90,7 +90,7 @@ pub const ALPHA: Parameter = Parameter {
     default: 0.1,
 };
 
-/// Maximum number of INLP iterations, of random directions, and of AlterRep's classifiers.
+/// Maximum number of INLP iterations, of random directions, and of classifiers in AlterRep.
 pub(crate) const MOST_ITERATIONS: usize = 40;
 
 pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {

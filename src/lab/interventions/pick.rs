@@ -10,7 +10,7 @@ use base::suggest::unknown;
 use figure::Figure;
 use lab::{Details, EngineInfo, FigureEntry};
 
-/// The named figures: the lab's own, and those of the paper.
+/// The named figures: the lab's own and the paper's.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "pareto",

@@ -153,7 +153,7 @@ mod tests {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than that of plain draws of four from four.
+        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than with plain draws of four from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::bootstrap::harmonic_mean;
 use stats::distance::{jensen_shannon, total_variation};
 
-/// Distance between probability distributions, from which the scores are computed.
+/// Distance between probability distributions; the scores are computed from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
@@ -151,8 +151,8 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
     counts
 }
 
-/// The floor of selectivity: that of an oracle that answers `value` with probability 1 for every example after the intervention. With the
-/// majority value, it is the selectivity of an intervention that removes all information about the property.
+/// The floor of selectivity: an oracle that answers `value` with probability 1 for every example after the intervention would have it.
+/// With the majority value, it is the selectivity of an intervention that removes all information about the property.
 ///
 /// # Panics
 /// If `value` is not a class.

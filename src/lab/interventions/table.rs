@@ -255,7 +255,7 @@ impl Table {
         self.rights(self.strengths)
     }
 
-    /// Sums of all columns over each block: blocks x columns, in single precision like those of resamples.
+    /// Sums of all columns over each block: blocks x columns, in single precision like the sums of resamples.
     pub(super) fn block_sums(&self, blocks: &[Vec<usize>]) -> Vec<f32> {
         let mut all = Vec::with_capacity(blocks.len() * self.width());
         for block in blocks {

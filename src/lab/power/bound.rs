@@ -128,7 +128,7 @@ pub enum Score {
 pub const CLIP: f64 = 10.0;
 
 impl Score {
-    /// Width of the score's bound relative to that of one accuracy on all examples, and the number of bounds that share δ.
+    /// Width of the score's bound relative to the bound of one accuracy on all examples, and the number of bounds that share δ.
     fn terms(self) -> (f64, f64) {
         match self {
             Score::Accuracy => (1.0, 1.0),

@@ -19,7 +19,7 @@ pub struct Read {
     pub notes: Vec<String>,
 }
 
-/// Reads all results in a folder, or those of a single file.
+/// Reads all results in a folder, or the results of a single file.
 ///
 /// # Errors
 /// [`SystemsError::Folder`] for a folder without results, and for an unreadable file that can only be results.

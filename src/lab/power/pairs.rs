@@ -117,8 +117,8 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: that of a proportion for one run on independent items, otherwise Student's t. For a single item
-    /// the interval is the whole range of accuracies.
+    /// Mean of a side with its interval: the interval of a proportion for one run on independent items, otherwise Student's t. For a
+    /// single item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         if let Some((scaled, unit)) = self.scaled() {
             let e = scaled.accuracy(first, level);
@@ -136,7 +136,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Summarises the pairs into the counts from which all statistics of the comparison are computed.
+    /// Summarises the pairs as counts. All statistics of the comparison are computed from these.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };

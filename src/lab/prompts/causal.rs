@@ -92,7 +92,7 @@ impl Bias {
         }
     }
 
-    /// The common cause on the path, from which arrows lead to both ends.
+    /// The common cause on the path: arrows lead from it to both ends.
     pub fn common_cause(self) -> &'static str {
         match self {
             Self::Prompt | Self::Verbalization => "L",

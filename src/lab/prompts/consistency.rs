@@ -126,7 +126,7 @@ impl Varied {
     }
 }
 
-/// Models and their answers about relations, from which ranks are drawn.
+/// Models and their answers about relations. Ranks are drawn from them.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
     models: usize,

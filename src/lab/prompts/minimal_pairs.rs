@@ -35,7 +35,7 @@ const TOKENS: usize = TOKENS_PER_BATCH / 4;
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
-    /// The token with which texts begin, if the tokenizer does not add it.
+    /// The token that begins a text, if the tokenizer does not add it.
     start: Option<u32>,
 }
 

@@ -229,7 +229,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     Regime::ALL.into_iter().enumerate().map(layer).chain([divide(first)]).collect()
 }
 
-/// Published lines, drawn faintly if they are beneath those of the run.
+/// Published lines, drawn faintly if they are beneath the run's lines.
 fn disparity(beneath: bool) -> Vec<Layer> {
     let role = |k: usize| if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) };
     let line = |(k, (model, scores, _)): (usize, &(&str, [f64; 6], f64))| {

@@ -25,7 +25,7 @@ pub struct Word {
 }
 
 impl Rule {
-    /// The word that a reply stands for.
+    /// The word given by a reply.
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// For single-token words, the result equals that of the rule `relation`. A two-token word is scored token by token.
+    /// For single-token words, the result is the same as with the rule `relation`. A two-token word is scored token by token.
     #[test]
     fn single_token_words_are_ranked_by_logit() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {

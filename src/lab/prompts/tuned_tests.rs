@@ -73,8 +73,8 @@ fn gradient_matches_finite_differences() {
     }
 }
 
-/// The expected losses are those of two three-word prompts on four facts, computed with transformers from the weights in f64. Each query is
-/// run by itself; the loss uses the object's log-probability at the mask, or after the last word for a causal model.
+/// The expected losses of two three-word prompts on four facts were computed with transformers from the weights in f64. Each query is run
+/// by itself. The loss uses the object's log-probability at the mask, or after the last word for a causal model.
 #[test]
 fn prompt_loss_matches_transformers() {
     let facts = [("France", "Paris"), ("Norway", "Oslo"), ("Japan", "Tokyo"), ("Spain", "Madrid")];

@@ -75,7 +75,7 @@ pub fn with_labels(lab: LabId, text: &str) -> String {
     if labelled.matches('`').count().is_multiple_of(2) { parts.collect() } else { labelled }
 }
 
-/// Beginnings of keys in specs, some of which no screen shows.
+/// Beginnings of keys in specs. No screen shows some of these keys.
 const SECTIONS: [&str; 6] = ["task.", "data.", "also.", "map.", "tuned.", "test."];
 
 /// The fields of a spec with their values. An empty value is shown as on the settings form, where it may mean all or the default.

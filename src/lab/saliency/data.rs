@@ -47,7 +47,7 @@ impl Drawn {
         self.families.iter().map(Vec::len).sum()
     }
 
-    /// The dimensions present: those of the benchmark in its order, then others by name.
+    /// The dimensions present: first the benchmark's in its order, then others by name.
     pub fn dimensions(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for family in &self.families {
@@ -147,7 +147,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
     Ok(drawn)
 }
 
-/// The name by which findings refer to a kind of perturbation.
+/// The name of a kind of perturbation in findings.
 pub(super) fn perturbation_name(perturbation: Perturbation) -> &'static str {
     match perturbation {
         Perturbation::Dispens => "dispens",

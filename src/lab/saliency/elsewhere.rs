@@ -254,7 +254,7 @@ impl Gathered {
         Ok(Judgement { judged, left_out, size: sizes.words(), system })
     }
 
-    /// The original of each perturbed input: the one that its row names, or the first whose row lists it.
+    /// The original of each perturbed input: the original named by its row, or else the first original whose row lists it.
     fn owners(&self) -> HashMap<&str, &str> {
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for entry in &self.entries {
@@ -274,7 +274,7 @@ impl Gathered {
         owners
     }
 
-    /// An original's partners that can be judged, and the kinds of those that cannot.
+    /// An original's partners that can be judged, and the kinds of its other partners.
     fn partners(
         &self,
         original: &Entry,

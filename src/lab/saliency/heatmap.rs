@@ -30,7 +30,7 @@ pub struct Choice {
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// The displayed words: those of the sentence, or those of an annotator who has moved the mask.
+    /// The displayed words: the sentence's own, or an annotator's if the annotator has moved the mask.
     pub words: &'a [String],
     /// The scores for each choice; `None` if not computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
@@ -60,7 +60,7 @@ fn method_title(method: &str) -> &str {
     named(method).map_or(method, |m| m.title())
 }
 
-/// Aligned words of an original and its partner: the benchmark's pairs, or those of a longest common subsequence.
+/// Aligned words of an original and its partner: the benchmark's pairs, or else the pairs of a longest common subsequence.
 pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usize, usize)> {
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }

@@ -22,7 +22,7 @@ const STEPS: usize = 12;
 const WHOLE: usize = 5;
 /// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, and thus at most double it.
 const LONGEST: f64 = 0.1;
-/// Share of the change by which a step goes beyond the boundary, so that the prediction changes at the new point.
+/// A step goes beyond the boundary by this share of the change, so that the prediction changes at the new point.
 const BEYOND: f64 = 0.002;
 /// Maximum change relative to the input's norm; also the value for a prediction that does not change within it.
 pub(crate) const MOST: f64 = 4.0;

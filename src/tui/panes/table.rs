@@ -247,7 +247,7 @@ impl Table {
         }
     }
 
-    /// Index, within the order, of the row at a screen position.
+    /// Index in the display order of the row at a screen position.
     pub(crate) fn at(&self, state: &State, pane: Pane, area: Rect, cursor: usize, y: u16) -> Option<usize> {
         let inner = inside(area);
         let line = usize::from(y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom())?);

@@ -1,4 +1,4 @@
-//! Notices: those of the board and local ones, which the engine does not know, in one list.
+//! Notices of the board and local notices, which the engine does not know, in one list.
 
 use super::State;
 use crate::reduce::runs;

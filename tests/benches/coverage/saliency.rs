@@ -78,8 +78,8 @@ fn sensitivity() {
     }
 }
 
-/// Marks by the annotators on the words of one sentence, a third of which belong to the true rationale. How well the annotators agree
-/// varies between sentences.
+/// Marks by the annotators on the words of one sentence. A third of the words belong to the true rationale. Agreement varies between
+/// sentences.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

@@ -17,7 +17,8 @@ pub(crate) struct Counts {
     pub test: usize,
     /// Number of tokens in the longest text.
     pub longest: usize,
-    /// Number of tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
+    /// Number of tokens, including padding, of test sentences that stay in memory because their pass is continued from below the last
+    /// layer.
     pub(crate) continued: usize,
     /// Number of parameters of the largest probe of the grid.
     pub probe: usize,

@@ -280,7 +280,7 @@ impl Bench {
         self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
 
-    /// The grid from which perceptrons are chosen.
+    /// The grid of candidate settings for perceptrons.
     pub(crate) fn recipes(&self) -> &Grid {
         &self.grid
     }

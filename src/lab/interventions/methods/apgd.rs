@@ -316,7 +316,7 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Each loss function replaces a row of logits with its gradient; for the cross entropy, up to a positive factor.
+    /// Each loss function replaces a row of logits with its gradient; the cross entropy does so up to a positive factor.
     #[test]
     fn loss_functions_return_gradients() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];

@@ -49,7 +49,7 @@ pub const LEACE: Method = Method {
     },
 };
 
-/// Size up to which singular values of the whitened cross-covariance count as zero, as in the authors' code.
+/// Singular values of the whitened cross-covariance up to this size count as zero, as in the authors' code.
 const LEAST: f64 = 0.01;
 
 /// LEACE's eraser: `h' = h - Lᵀ R (h - m)`.

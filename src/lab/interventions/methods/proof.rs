@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub(crate) enum Effort {
     /// By interval arithmetic, which costs about one step of an attack.
     Quick,
-    /// Computes separate bounds for each unit, which takes about as many passes as the network has hidden units.
+    /// Computes separate bounds for each unit, which takes about one pass per hidden unit of the network.
     Thorough,
 }
 
@@ -129,7 +129,7 @@ impl Bounds<'_> {
         (linear, asked)
     }
 
-    /// The ranges of a hidden layer's units by interval arithmetic, from those of the previous layer or from the ball.
+    /// The ranges of a hidden layer's units by interval arithmetic, from the previous layer's ranges or from the ball.
     fn interval(&self, layer: usize, before: Option<&Range>) -> Range {
         let (weight, sizes) = (&self.field.mlp.layers()[layer], &self.sizes[layer]);
         let inputs = weight.weight.rows();

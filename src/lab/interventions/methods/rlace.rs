@@ -130,7 +130,7 @@ pub struct Erased {
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
-    /// Number of steps of the game so far, including those of lower ranks.
+    /// Number of steps of the game so far, including lower ranks.
     pub steps: usize,
 }
 

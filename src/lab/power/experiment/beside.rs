@@ -107,7 +107,7 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
-                // The first side's prequential code length, kept until that of the second side is known.
+                // The first side's prequential code length, kept until the second side's is known.
                 let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),

@@ -20,7 +20,7 @@ const STEPS: usize = 8;
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The key under which its state is stored.
+    /// Key of its stored state.
     key: String,
     first: bool,
 }

@@ -27,7 +27,7 @@ const PLACES: usize = 48;
 /// Sizes of the classifiers, for a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sizes {
-    /// Width of the vectors; of the two sides, the larger.
+    /// Width of the wider side's vectors.
     pub dim: u64,
     /// Number of hidden units in the larger classifier; 0 for logistic regression.
     pub hidden: u64,

@@ -123,10 +123,10 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// Accuracy of the best probe minus that of the trained probes, with an interval over test sentences and seeds.
+/// Accuracy of the best probe minus the accuracy of the trained probes, with an interval over test sentences and seeds.
 ///
-/// With one seed the interval is over test sentences alone. With several seeds it is never narrower than that, which preserves its coverage
-/// when few sentences differ.
+/// With one seed the interval is over test sentences alone. With several seeds it is never narrower than that, so it keeps its coverage
+/// if few sentences differ.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };

@@ -1,4 +1,4 @@
-//! The rows of a side. Each row of the second side is shown next to that of the first.
+//! The rows of a side. Each row of the second side is shown next to the same row of the first.
 
 use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};

@@ -243,7 +243,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Seconds needed to search for one relation's prompts; 0 unless model `k` is the one that prompts are tuned for.
+/// Time in seconds to search for one relation's prompts; 0 unless prompts are tuned for model `k`.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {

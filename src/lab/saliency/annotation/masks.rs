@@ -116,7 +116,7 @@ impl Annotation {
         }
     }
 
-    /// The unmasked sentence, for choosing a different word than the one that failed.
+    /// The unmasked sentence, for choosing a word other than the failed one.
     fn unmasked(&self) -> Self {
         let mut open = self.opened();
         open.line.refused.extend(self.line.answer.clone());

@@ -21,7 +21,7 @@ const REASONS: usize = 4;
 
 pub(crate) struct Member {
     pub name: String,
-    /// Hash under which the model's results are stored.
+    /// Hash in the cache keys of the model's results.
     pub hash: String,
     /// Numbers of layers and heads.
     pub shape: (usize, usize),

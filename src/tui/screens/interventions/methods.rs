@@ -79,7 +79,7 @@ fn made(state: &State) -> Table {
             (Some(o), _) => (score(value(o)), Some(value(o))),
             (None, Some(p)) if other(p).is_nan() => none(),
             (None, Some(p)) if counts => (score(other(p)), Some(other(p))),
-            // Rows without a number are listed after those that count.
+            // Rows without a number come last.
             (None, Some(p)) => (format!("{}!", score(other(p))), None),
             (None, None) => none(),
         };

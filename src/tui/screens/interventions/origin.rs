@@ -59,7 +59,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     }
 }
 
-/// The scores of the answer and the list, which differ from those of the figure on all examples.
+/// The scores of the answer and the list; the figure shows scores on all examples instead.
 fn held_out(v: &OptimumFinding) -> String {
     let shown = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     let strengths = match chosen_range(v) {

@@ -182,7 +182,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     job::ask(state, Question::Experiment { generation, question: Asked::Adjust(terms).into() })
 }
 
-/// Recomputes results from the run's findings if the test settings differ from those of the run.
+/// Recomputes results from the run's findings if the test settings have changed since the run.
 fn answer(state: &mut State) {
     let found = state.results::<Results>();
     let asked = terms(state);

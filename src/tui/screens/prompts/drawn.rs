@@ -160,7 +160,7 @@ fn waits_for_all(state: &State) -> String {
     }
 }
 
-/// Reason why results over all relations are missing; ranks need as many relations as one draw.
+/// Reason why results over all relations are missing. Ranks need at least the relations of one draw.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done))) else {
         return waits_for_all(state);

@@ -197,7 +197,7 @@ fn lists_cycle_through_measures() {
         assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // Each number must be the one that its label names.
+    // Each number must match its label.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [

@@ -59,7 +59,7 @@ pub(crate) fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usi
     Some((layer, moved(head, heads, scores[layer].len())))
 }
 
-/// Index of the word whose attention is drawn: the one under the cursor, or the first word with attention.
+/// Index of the word whose attention is drawn: the word under the cursor, or the first word with attention.
 fn word(state: &State) -> usize {
     let Some(found) = attention(state) else { return 0 };
     let pointed = heat::pointed(state).filter(|p| p.sentence.sentence == found.value.sentence);

@@ -127,8 +127,8 @@ impl Net {
         loss
     }
 
-    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the ratio of the squared distance to
-    /// that of the mean; 1 if `wanted` does not vary.
+    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus their squared distance divided by
+    /// the squared distance of the mean. It is 1 if `wanted` does not vary.
     pub(super) fn reproduced(&self, features: &Features, wanted: &Dense<f64>) -> f64 {
         let found = features.of(&self.forward(wanted));
         let means = column_means(wanted);

@@ -92,7 +92,7 @@ fn findings_state_their_candidate_rule() {
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with two relations, of which one is unusable because its objects are multi-token words. One prompt has no slot for the subject.
+/// Files with two relations. One of them is unusable because its objects are multi-token words. One prompt has no slot for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
