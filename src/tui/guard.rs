@@ -57,7 +57,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The shell is killed at once, because it must neither stay nor write after the program has restored the terminal.
+        // Kills the shell at once: it must not stay, and must not write after the program has restored the terminal.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }

@@ -102,7 +102,7 @@ fn parts_of_different_grids_are_refused() {
     refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "not a folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
-    // A folder of a different experiment is refused, whatever it contains.
+    // A folder of a different experiment is always refused.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);

@@ -1,5 +1,5 @@
-//! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback if
-//! there is one. It must behave like the local engine regardless of what happens to the link.
+//! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback
+//! if there is one. It must behave like the local engine, even if the link breaks.
 
 mod ends;
 mod far;

@@ -53,7 +53,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The last line is a command for the remote machine. To run it on this machine, the user needs the address in it.
+    // The last line is a command to run on the remote machine. The user runs it here, so the address is added.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),

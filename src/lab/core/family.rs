@@ -122,7 +122,7 @@ pub struct Corrected<'a> {
 pub enum Standing {
     /// Some examples had not been processed yet.
     Interim,
-    /// The adjusted p-value cannot reach α with this number of examples.
+    /// With this number of examples, the adjusted p-value cannot reach α.
     CannotDecide,
     /// The Holm-adjusted p-value within the family.
     Adjusted(f64),

@@ -408,7 +408,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
 }
 
-/// Sources of uncertainty for points with this smallest and largest number of training runs.
+/// Sources of uncertainty, given the smallest and the largest number of training runs behind the points.
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {

@@ -25,7 +25,7 @@ pub struct Needs {
     pub mlp: bool,
     /// A property with exactly two values.
     pub binary: bool,
-    /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one fit for all
+    /// Random numbers: fits with different seeds differ. A method that needs no random numbers and no perceptron has one fit for all
     /// replicates.
     pub random: bool,
     /// The state of each example's true counterfactual; see [`Known::twins`].

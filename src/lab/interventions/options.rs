@@ -1,4 +1,4 @@
-//! The other hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
+//! Hyperparameters of methods other than the swept one, by name, with defaults and bounds. Specs and screens need no extra code for them.
 
 use super::method::Method;
 

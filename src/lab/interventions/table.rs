@@ -337,7 +337,8 @@ impl Table {
         (held(centre + by_class.iter().sum::<f64>() / defined), sum / values)
     }
 
-    /// Numbers of examples read correctly at strength `m` and of all examples, by value of property `j`, each divided by the design effect.
+    /// At strength `m`, for each value of property `j`: the number of examples read correctly and the number of all examples, each
+    /// divided by the design effect.
     pub(super) fn effective<'a, T: Copy + Into<f64>>(
         &'a self,
         (m, j): (usize, usize),

@@ -267,7 +267,7 @@ mod tests {
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
         }
-        // With clusters, Student's t is used whatever test was requested.
+        // With clusters, Student's t is used even if another test was requested.
         let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
         let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
         assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
@@ -314,7 +314,7 @@ mod tests {
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Two of a hundred items differ, each for one of three seeds. So few items hardly show how similar the seeds are.
+    /// Two of a hundred items differ, each for one of three seeds. These are too few items to show how similar the seeds are.
     #[test]
     fn few_differing_items_widen_the_interval() {
         let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();

@@ -70,8 +70,8 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
-/// Gives tasks the same name in all systems if no name is in common because file names contain the name of the model. Names lose what
-/// all names of their system begin with; with one task in every system, the tasks are taken to be the same. Returns a note on the names.
+/// Makes task names the same in all systems if no name is in common because file names contain the model's name. Removes the common
+/// beginning of each system's names. If every system has one task, these are treated as the same task. Returns a note on the names.
 pub fn align(systems: &mut [System]) -> Option<String> {
     let names = |s: &System| s.tasks.keys().cloned().collect::<Vec<String>>();
     let all: Vec<Vec<String>> = systems.iter().map(names).collect();

@@ -48,7 +48,7 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values scaled to a maximum of about 1, and the scale; `None` if no scaling is needed, because their squares neither overflow nor
+    /// The values scaled to a maximum of about 1, and the scale; `None` if scaling is unnecessary, because squares do not overflow or
     /// underflow.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));

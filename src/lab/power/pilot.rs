@@ -271,8 +271,8 @@ fn near(interval: Estimate) -> Option<f64> {
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
 }
 
-/// Range of differences compatible with no discordant item among n. The rule of three bounds the share of discordant items and thus the
-/// difference.
+/// Range of differences compatible with no discordant item among n. The rule of three bounds the share of discordant items and therefore
+/// the difference.
 fn unseen(n: usize) -> (f64, f64) {
     (0.0, (3.0 / n as f64).min(1.0))
 }

@@ -236,7 +236,7 @@ mod tests {
             prop_assert!((each.iter().sum::<f64>() / each.len() as f64 - mean).abs() < 1e-12);
             let by: Exact = by_prompt(&all).into_iter().sum();
             prop_assert_eq!(by.over(prompts as u64).compare(uniform), std::cmp::Ordering::Equal);
-            // Equal weights are uniform, whatever their value.
+            // Equal weights of any size are uniform.
             let same = Weights::of_prompts(&vec![0.3; prompts]).unwrap();
             prop_assert_eq!(adjusted(&all, &same).unwrap().compare(uniform), std::cmp::Ordering::Equal);
         }

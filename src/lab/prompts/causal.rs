@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Sentences on how the path is blocked and to what extent the spec does so.
+    /// Sentences on how the path is blocked, and how far the spec does this.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {

@@ -371,7 +371,7 @@ mod tests {
         let printed =
             read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
         assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
-        // Regression: the message for a prompt without a slot used to name neither the row nor the missing part.
+        // Regression: the message for a prompt without a slot used to omit the row and the missing part.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");

@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Any of the gold answers counts as right, whatever their order in the row.
+    /// Any gold answer counts as right; their order in the row does not matter.
     #[test]
     fn any_gold_answer_counts() {
         for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {

@@ -20,7 +20,7 @@ const RIVALS: usize = 3;
 const STEPS: usize = 12;
 /// Number of full steps; later steps go half of the way, so that they do not oscillate around a curved boundary.
 const WHOLE: usize = 5;
-/// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, and thus at most double it.
+/// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, which at most doubles it.
 const LONGEST: f64 = 0.1;
 /// A step goes beyond the boundary by this share of the change, so that the prediction changes at the new point.
 const BEYOND: f64 = 0.002;
@@ -35,7 +35,7 @@ pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 struct Walk {
     /// Index of the input.
     input: usize,
-    /// Index of the slot, and the token that should become more likely than the predicted one in it.
+    /// Index of the slot, and the token that should become more likely there than the predicted one.
     slot: usize,
     rival: u32,
     /// Change of the embeddings, as tokens x width.

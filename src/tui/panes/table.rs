@@ -379,8 +379,8 @@ pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &FILTER, &now)
 }
 
-/// Removes the filter of the focused list; false if there is none. The cursor returns to its earlier position or, if it was moved since,
-/// stays on its row.
+/// Removes the filter of the focused list; false if there is none. The cursor returns to its earlier position, or stays on its row if it
+/// was moved since.
 pub(crate) fn clear_filter(state: &mut State) -> bool {
     if popups::narrow(state, "") {
         return true;

@@ -154,7 +154,7 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
-/// The parts of a sentence up to a semicolon that fit; cut with a mark if not even the first does.
+/// The parts of a sentence up to the last semicolon that fits. If no part fits, the first is cut with a mark.
 fn beginning(text: &str, room: usize) -> String {
     let ends = text.match_indices("; ").map(|(at, _)| &text[..at]).filter(|part| width(part) <= room);
     match width(text) > room {

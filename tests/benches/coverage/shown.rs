@@ -119,7 +119,7 @@ fn fixed_tasks() {
     fixed_values();
 }
 
-/// Like [`fixed_tasks`], with a metric that can have any value from 0 to 1 and thus skewed differences.
+/// Like [`fixed_tasks`], with a metric of any value from 0 to 1 and therefore skewed differences.
 fn fixed_values() {
     let mut rng = stream(8, "fixed values");
     for n in [2, 4, 8] {

@@ -26,7 +26,7 @@ fn killed_client_can_return_to_its_run() {
     program.kill().unwrap();
     program.wait().unwrap();
 
-    // The engine accepts a new client in control only once the far end has noticed that the dead client's link has ended.
+    // The engine gives control to a new client only after the far end has noticed the end of the dead client's link.
     let (mut again, past) = until(|| {
         let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("left") });
         far.steers().then_some((far, past))
@@ -66,7 +66,7 @@ fn client_with_other_protocol_gets_a_readable_frame() {
     assert!(place.engines().is_empty());
 }
 
-/// A far end that sends these messages regardless of what it receives.
+/// A far end that sends these messages and ignores what it receives.
 fn saying(messages: &[Message]) -> Place {
     let place = Place::with("cat \"${0%/*}/said\"");
     let mut bytes = Vec::new();

@@ -200,7 +200,7 @@ const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
 /// For each goal, the ranking of its methods, then each pair of neighbours in it. The share of resamples refers to the ranking of all
-/// methods, so it is left out if a run has methods of both goals.
+/// methods, so it is omitted if a run has methods of both goals.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {

@@ -64,7 +64,7 @@ impl<'a> Rated<'a> {
         }
     }
 
-    /// Number of dominated settings, and of all.
+    /// Numbers of dominated settings and of all settings.
     pub fn dominated(&self) -> [usize; 2] {
         [self.front.count(Standing::Dominated), self.points.len()]
     }

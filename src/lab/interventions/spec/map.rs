@@ -19,7 +19,7 @@ pub struct MapSpec {
     /// Names of methods in the spec; empty means all of them except those whose file is for one layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Strength by method name, the same at every layer. A method without one uses its optimum at each layer.
+    /// Strength by method name, the same at every layer. Methods without an entry use their optimum at each layer.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub value: BTreeMap<String, f64>,
 }

@@ -207,7 +207,7 @@ impl Reporter {
         host.find(self.finding(*n, true, host.elapsed(), Kind::Collapse(finding)))
     }
 
-    /// Number of parameters for the bound. The published tables count a linear layer on the wider vectors, whatever the classifier.
+    /// Number of parameters for the bound. The published tables count a linear layer on the wider vectors for every classifier.
     fn parameters(&self) -> Option<u64> {
         let Sizes { dim, hidden } = self.sizes?;
         let linear = self.spec.test.bound == Bound::Published || hidden == 0;

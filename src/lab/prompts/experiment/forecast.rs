@@ -32,7 +32,7 @@ pub(crate) struct Ahead {
 }
 
 /// The number of units to report: `done`, scaled so that units per second since `begun` equal `done / timed`. The time spent on preparing
-/// the slice thus has no effect on the rate.
+/// the slice then has no effect on the rate.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }

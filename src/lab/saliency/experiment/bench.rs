@@ -25,7 +25,7 @@ pub(crate) struct Member {
     pub hash: String,
     /// Numbers of layers and heads.
     pub shape: (usize, usize),
-    /// The model; `None` after it was dropped, until it is needed.
+    /// The model; `None` while it is dropped.
     model: Option<Arc<Model>>,
     /// Fields shared by findings about this model.
     pub label: Label,

@@ -35,7 +35,8 @@ pub fn curve(state: &State) -> Option<&Curve> {
     })
 }
 
-/// The point at the marker, from the curve or the slider's answer, whichever has more examples; failing both, the curve's nearest point.
+/// The point at the marker, from the curve or from the slider's answer, whichever has more examples. If neither has it, the curve's
+/// nearest point.
 pub fn readout(state: &State) -> Option<Readout<'_>> {
     let marker = marker(state);
     let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);

@@ -37,7 +37,7 @@ const LEGEND_OF_TWO: &[&str] = &[
     "C: target changes; S: rest stays; R: both",
 ];
 
-/// Methods in the setup, once for each set of options. The drawn method is added if it is not among them, because the cursor is on it.
+/// Methods in the setup, once for each set of options. The drawn method is added if it is missing, because the cursor is on it.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {

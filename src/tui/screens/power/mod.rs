@@ -219,8 +219,8 @@ fn swap(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// True if two specs make the same comparison, whatever the settings of the test and the order of the sides. A different seed generates
-/// different, unseen sentences; for files, it only changes the order of items.
+/// True if two specs make the same comparison. The settings of the test and the order of the sides do not matter. A different seed
+/// generates different, unseen sentences; for files, it only changes the order of items.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
         let own = |first: bool| spec.task_of(first).1.is_some();

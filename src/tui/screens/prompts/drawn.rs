@@ -208,7 +208,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // This figure is based on the best token, whatever the run's rule.
+        // This figure always uses the best token, not the run's rule.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };

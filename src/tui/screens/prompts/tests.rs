@@ -113,7 +113,7 @@ fn panes_with_numbers_have_copy_and_provenance() {
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
 
-/// Regression: `i` on the figure pane used to show the consistency of all models, whatever was drawn.
+/// Regression: for every figure, `i` used to show the consistency of all models.
 #[test]
 fn figure_provenance_matches_the_drawing() {
     let mut state = finished();

@@ -1,5 +1,5 @@
-//! Attention of every layer and head between the mask and the word under the cursor, and of all words in one head. If there are more layers
-//! or heads than fit, those around the cursor are shown.
+//! Attention of every layer and head between the mask and the word under the cursor, and attention of all words in one head. If not all
+//! layers or heads fit, shows those around the cursor.
 
 use std::ops::Range;
 

@@ -56,7 +56,8 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits do not depend on the other models: adding a model leaves the others' stored replies valid and stores nothing new for them.
+/// Logits do not depend on the other models. Adding a model leaves the stored replies of the others valid and stores nothing new for
+/// them.
 #[test]
 fn added_model_changes_no_other_logits() {
     let dir = tempfile::tempdir().unwrap();
@@ -206,7 +207,7 @@ fn unused_settings_are_reported() {
     }
 }
 
-/// A causal model cannot use a prompt that does not end in its object. The hint must not suggest that words are the problem.
+/// A causal model cannot use a prompt that does not end in its object. The hint must not blame the words.
 #[test]
 fn relation_without_usable_prompts_is_reported() {
     let dir = tempfile::tempdir().unwrap();

@@ -90,8 +90,8 @@ fn n_m_relations_are_omitted_by_default_and_counted() {
     assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// Regression: the ledger used to decompose the gap over all prompts and names, but the adjusted scores next to it averaged over the drawn
-/// ones only.
+/// Regression: the ledger used to decompose the gap over all prompts and names, although the adjusted scores next to it averaged only the
+/// drawn ones.
 #[test]
 fn k_by_k_ledger_covers_the_sample() {
     let mut drawn = spec();
