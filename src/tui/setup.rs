@@ -179,7 +179,6 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// True if a text contains a filter.
 fn contains(text: &str, filter: &str) -> bool {
     search::folded(text).contains(&search::folded(filter.trim()))
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::common::{Probity, root, text};
 
-/// Options named in a text.
 fn options(text: &str) -> Vec<String> {
     let word = |c: char| c.is_ascii_lowercase() || c == '-';
     let starts = text.match_indices("--").map(|(k, _)| k);

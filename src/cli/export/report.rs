@@ -161,7 +161,6 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     (short, is_whole)
 }
 
-/// Escapes text for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in printable(text).chars() {

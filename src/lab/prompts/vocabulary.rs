@@ -19,7 +19,6 @@ pub struct Words {
 }
 
 impl Words {
-    /// The words of a tokenizer.
     pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
         // A tokenizer that lower-cases its input cannot produce capitals, so case is ignored for it.
         let ignore_case = ignore_case || folds(tokenizer)?;

@@ -75,7 +75,7 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "● right",
         "+ right, right",
-        "Sentences: marks for the model's answer to the original, then to its changed partners: this mark is a right answer, the other a wrong one, a dash no answer yet.",
+        "Sentences: marks for the model's answers to the original, then to its changed partners: this mark is right, the other wrong; a dash is no answer yet.",
     ),
     head("words", "", "Sentences: number of words."),
     head("no.", "", "Sentences: position in the data."),

@@ -79,7 +79,6 @@ impl Glyphs {
         }
     }
 
-    /// A checkbox.
     pub fn check(self, on: bool) -> &'static str {
         if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
     }

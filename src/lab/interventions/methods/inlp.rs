@@ -30,7 +30,6 @@ pub const INLP: Method = Method {
     read: |bytes, _| Ok(Box::new(Directions::from_bytes(bytes)?)),
 };
 
-/// Settings of the classifiers.
 pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "c",
