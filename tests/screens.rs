@@ -319,7 +319,7 @@ fn n_is_next_to_the_scores_at_every_width() {
         let mut h = Harness::finished(c, r);
         h.state.focus_on(probity::tui::screens::interventions::CURVES);
         let screen = h.screen();
-        // n is in the title, and with the second number below the scores.
+        // The title gives n. The line below the scores gives R.
         let n = screen.contains("on all 2,400 examples, not held out");
         assert!(n && screen.lines().any(|l| l.contains(" R .")), "{c}x{r}:\n{screen}");
     }

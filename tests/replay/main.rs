@@ -82,7 +82,7 @@ proptest! {
         let session = Session::read(&path).unwrap();
         let lines = bytes[header..end].iter().filter(|&&b| b == b'\n').count();
         let loose = bytes[..end].last() != Some(&b'\n');
-        // A last line without its line end is complete.
+        // A last line without a newline counts if it is complete.
         let kept = session.entries().count();
         prop_assert!(kept == lines || (loose && kept == lines + 1 && session.losses.cut.is_none()));
         prop_assert_eq!(session.losses.cut.is_some(), loose && kept == lines);

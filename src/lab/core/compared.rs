@@ -214,7 +214,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
-/// Beginning of the heading of numbers that differ.
+/// Start of the heading above the numbers that differ.
 pub const IN_BOTH: &str = "Numbers in both runs";
 const SAME_IN_BOTH: &str = "The same in both";
 const DISTRUSTED: &str = "No star where the answer does not rely on a number, because of its oracle or its strength.";

@@ -101,8 +101,7 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings whose size differs from that of the embeddings used for fitting, or a number of targets that differs from the number of
-    /// embeddings.
+    /// The embeddings differ in size from those used for fitting, or there are more or fewer targets than embeddings.
     #[error(
         "{rows} embeddings of size {found} with {targets} targets do not match the method, which was fitted to size {wanted}"
     )]

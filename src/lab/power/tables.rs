@@ -8,7 +8,7 @@ use lab::table::{Entry, Table};
 use stats::Estimate;
 
 const RUN: &str = "this run";
-/// Columns of [`DATASETS`], which depend on how many counts are printed: all samples; training and test; training, validation and test.
+/// Columns of [`DATASETS`] for datasets with one, two or three printed counts.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
 /// Columns with counts.

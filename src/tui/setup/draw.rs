@@ -206,7 +206,7 @@ fn refusal(state: &State, row: &Row) -> Option<String> {
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// The uses of a model that some lab cannot use.
+/// The labs that can use a model; empty if all can.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {

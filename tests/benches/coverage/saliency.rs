@@ -51,7 +51,7 @@ fn right_minus_wrong() {
         let truth = gap(&many).expect("many originals").mean;
         for n in [10, 20, 39, 60, 150] {
             row(&format!("right minus wrong, {right} right"), n, truth, || {
-                // Samples in which no answer is right, or none wrong, have no difference.
+                // Skips samples whose answers are all right or all wrong: they have no difference.
                 let mut draw = || gap(&(0..n).map(|i| original(right, i % 4, &mut rng)).collect::<Vec<_>>());
                 std::iter::repeat_with(&mut draw).flatten().next().expect("samples with right and wrong answers")
             });

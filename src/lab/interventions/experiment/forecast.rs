@@ -232,7 +232,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
-    // Assumes that the smallest settings are chosen; their replicates are cached if and only if the choice is.
+    // Assumes that the search chooses the smallest settings. A search missing from the cache has no cached replicates.
     for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
         add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
