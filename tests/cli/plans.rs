@@ -37,7 +37,7 @@ fn early_stopping_plan_ends_at_its_n() {
     let word = planned(&long);
     assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
     let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
-    assert_eq!(word[0]["at_n"], first, "it stops as soon as it may");
+    assert_eq!(word[0]["at_n"], first, "the test stops at the first step that permits it");
     assert!(printed.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{printed}");
     assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
 

@@ -130,7 +130,7 @@ fn invalid_input_is_refused_with_a_reason() {
         ("--match", "strng", "string"),
         ("--level", "2", "probability"),
         ("--level", "1", "between 0 and 1"),
-        ("--system", "x", "no scores of the system"),
+        ("--system", "x", "contain no scores of the system"),
     ] {
         refused(&probity.run(&["rationale", &file, option, value]), 2, &[word]);
     }

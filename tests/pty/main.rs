@@ -377,10 +377,10 @@ fn no_color_disables_colours() {
         // Without this wait, the escape below could arrive together with the colon, and its `q` would be interpreted as Alt-q.
         screen.sees("Command:");
         if colourless {
-            screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));
+            screen.until("a chosen entry in reverse video", |s| cells(s).any(vt100::Cell::inverse));
             assert!(cells(screen.screen.lock().unwrap().screen()).all(is_plain), "{}", screen.text());
         } else {
-            screen.until("the chosen entry in colour", |s| !cells(s).all(is_plain));
+            screen.until("a chosen entry in colour", |s| !cells(s).all(is_plain));
         }
         screen.press("\u{1b}");
         screen.until("the palette gone", |s| !s.contents().contains("Command:"));

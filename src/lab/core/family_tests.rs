@@ -91,7 +91,7 @@ fn selected_families_are_tested_at_their_share() {
     assert_eq!(level(2), Some(ALPHA));
     let found: Vec<bool> = all.rows.iter().map(|row| all.is_found(row)).collect();
     assert_eq!(found, [true, true, false, false, true, true]);
-    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the plan is tested alone at α");
+    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the planned test needs no adjustment");
 }
 
 #[test]

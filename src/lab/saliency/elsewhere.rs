@@ -19,7 +19,7 @@ pub enum ElsewhereError {
     Many,
     #[error("the files contain scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    #[error("no scores of the system `{0}`; the files contain scores of {1}")]
+    #[error("the files contain no scores of the system `{0}`, only of {1}")]
     NoSystem(String, String),
     #[error("no input has both words and scores{0}")]
     Nothing(String),

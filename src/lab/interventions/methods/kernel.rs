@@ -34,7 +34,7 @@ use std::borrow::Cow;
 pub(crate) const KERNEL_RLACE: Method = Method {
     id: "kernel_rlace",
     title: "kernel R-LACE",
-    doc: "removes what a kernel classifier finds, and searches for a state with the remaining features (after Ravfogel et al. 2022b)",
+    doc: "removes the features used by a kernel classifier, and searches for a state with the remaining features (after Ravfogel et al. 2022b)",
     goal: Goal::Nullifying,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &SHARE,

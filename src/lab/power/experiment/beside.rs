@@ -46,7 +46,7 @@ fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
 
-/// Weight of the searches for the variational code, in training sentences per class.
+/// Cost of the searches for the variational code. The unit is one training sentence per class.
 const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.

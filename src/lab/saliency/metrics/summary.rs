@@ -81,7 +81,7 @@ pub struct Cell {
 /// An original, with the data for a cell.
 struct Seen<'j> {
     original: &'j Single,
-    /// The partners of the cell's kind that are inputs to the cell.
+    /// Partners of the cell's kind that pass its filter.
     partners: Vec<&'j Single>,
     /// The pairs of the original with partners of that kind.
     pairs: Vec<&'j Pair>,
