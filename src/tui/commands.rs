@@ -189,7 +189,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
-    "answer", "whole answer", "Shows the whole answer, part of which a small screen may hide.",
+    "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
         ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
@@ -219,7 +219,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Cancels the question that the screen is waiting for or, if there is none, the run. It never quits.",
+    "cancel", "stop", "Cancels a pending question. If there is none, cancels the run. It never quits.",
         ["ctrl-c"], Some(("stop", 1)), always => job::interrupt;
 };
 

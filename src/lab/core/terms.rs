@@ -158,7 +158,7 @@ pub const TERMS: &[Term] = &[
         "held-out gap",
         "held",
         &[Prompts],
-        "The gap with the best and the worst prompt chosen on other facts, which removes the effect of chance on the choice.",
+        "The gap between the best and the worst prompt, chosen on other facts to remove the effect of chance on the choice.",
     ),
     term(
         "gap by chance",

@@ -68,7 +68,7 @@ fn certain(k: usize, class: usize) -> Vec<f64> {
 /// # Panics
 /// If there is not one target per row or a target is not a class.
 pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
-    assert_eq!(after.rows(), targets.len(), "not one target per example");
+    assert_eq!(after.rows(), targets.len(), "the number of targets must be the number of examples");
     let one = |(p, target): (&[f64], &usize)| match distance {
         Distance::Tv => p[*target].clamp(0.0, 1.0),
         Distance::Js => (1.0 - jensen_shannon(p, &certain(p.len(), *target))).clamp(0.0, 1.0),

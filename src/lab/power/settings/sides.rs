@@ -203,7 +203,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted_text(first: bool) -> Setting<Spec> {
-    let help = "A file of text, one sentence per line, whose words are shuffled for the corruption.";
+    let help = "A text file with one sentence per line. Its words are shuffled.";
     row(key(first, "corrupted_text"), label(first, "shuffled text"), help).file(
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),

@@ -104,7 +104,7 @@ pub struct View {
 
 impl View {
     pub fn new(start: &Start) -> Self {
-        #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+        #[allow(unreachable_patterns, reason = "with only one lab, the last arm is unreachable")]
         let spec = match &start.spec {
             labs::Spec::Interventions(spec) => (**spec).clone(),
             _ => Spec::shipped(),
@@ -190,7 +190,7 @@ pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-#[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+#[allow(unreachable_patterns, reason = "with only one lab, the last arm is unreachable")]
 fn own(spec: &labs::Spec) -> Option<&Spec> {
     match spec {
         labs::Spec::Interventions(spec) => Some(spec),
