@@ -62,7 +62,7 @@ fn engine_survives_its_screen_and_second_screen_watches() {
     // The client gets control only if the far end has already noticed that the dead client's link has ended.
     let mut again = there.screen(&["--attach", "one"]);
     again.sees("INLP");
-    again.until("a screen that steers or sees", |s| {
+    again.until("the screen in control, or a watching one", |s| {
         let text = s.contents();
         text.contains("saved as one") || text.contains("seeing one")
     });

@@ -217,7 +217,8 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
 /// Start of the heading above the numbers that differ.
 pub const IN_BOTH: &str = "Numbers in both runs";
 const SAME_IN_BOTH: &str = "The same in both";
-const DISTRUSTED: &str = "No star where the answer does not rely on a number, because of its oracle or its strength.";
+const DISTRUSTED: &str =
+    "Numbers with an unreliable oracle or strength have no star, because the answer does not rely on them.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
 /// Explains the comparison of runs that differ only in their models.

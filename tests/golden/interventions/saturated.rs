@@ -23,8 +23,7 @@ struct Saturated {
 /// An attack: a probe at one scale, the labels in the loss, and the direction.
 struct Case {
     key: String,
-    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label is towards the
-    /// other class.
+    /// Key of the stored exact values, and true if their signs are reversed. With two classes, away from one is towards the other.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,

@@ -40,7 +40,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
-    doc: "replaces states with states from `file`, which another program has edited to have a different value",
+    doc: "replaces states with states from `file`, edited by another program to have a different value",
     goal: Goal::Counterfactual,
     family: "states",
     learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),
@@ -51,7 +51,7 @@ pub(crate) const STATES: Method = Method {
 pub(crate) const ERASED_STATES: Method = Method {
     id: "erased_states",
     title: "own erased states",
-    doc: "replaces states with states from `file`, from which another program has removed the property",
+    doc: "replaces states with states from `file`, edited by another program to remove the property",
     goal: Goal::Nullifying,
     needs: Needs { file: true, ..Needs::NONE },
     parameter: &WHOLE,

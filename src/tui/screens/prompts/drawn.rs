@@ -141,7 +141,7 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// Message with what a figure over all relations still needs, or with the key to press after a cancellation.
+/// Message below a figure that needs all relations: the number done or, if no run is in progress, the key that starts one.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();

@@ -83,7 +83,7 @@ impl Net {
         z
     }
 
-    /// Standardised embeddings for features.
+    /// Maps features to standardised embeddings.
     pub(super) fn forward(&self, features: &Dense<f64>) -> Dense<f64> {
         let (u, active) = self.hidden(features);
         self.end(&u, &active)
