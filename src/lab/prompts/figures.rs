@@ -46,7 +46,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
     FigureEntry::headline(
         "ledger",
-        "How much the choice of prompt, name and sample each adds to the gap between two models.",
+        "Contributions of the choice of prompt, name and sample to the gap between two models.",
     ),
     FigureEntry::headline("curve", "Rank consistency against the number of averaged prompts."),
     FigureEntry::further("places", "Share of draws at each rank of one model, by regime."),

@@ -208,7 +208,7 @@ fn trained() -> Setting<Spec> {
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
-    let help = "A file of text, one sentence per line, that replaces Micro-English in the mixtures.";
+    let help = "A text file with one sentence per line. It replaces Micro-English.";
     row("disparity.text", "Training text", help).file(
         BUILT_IN,
         |s: &Spec| s.disparity.text.clone(),

@@ -66,7 +66,7 @@ pub(crate) const HEADS: &[Term] = &[
     head("test", "", "Known sets: number of test items, or of all items if the set is not split."),
     head("this comparison", "", "Known sets: whether the set has enough test items for this comparison."),
     head("train", "", "Known sets: number of training items."),
-    head("the bound", "", "Known sets: whether the set has as many training items as the bound recommends."),
+    head("the bound", "", "Known sets: enough if the bound recommends no more training items, else too small."),
     head("item", "", "Changed items: number of an item that only one side gets right."),
     head("better", "", "Changed items: the side that is right."),
     head("A's answer", "B's answer", "Changed items: the answer of that side."),

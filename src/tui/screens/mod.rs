@@ -30,10 +30,10 @@ macro_rules! registry {
 
 registry! {
     home: "The opening screen.";
-    prompts: "How much of a prompt probe's result is due to the model.";
+    prompts: "The part of a prompt probe's result that is due to the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
-    power: "How much data a comparison needs.";
-    saliency: "Which tokens a prediction depends on.";
+    power: "The amount of data that a comparison needs.";
+    saliency: "The tokens that a prediction depends on.";
     models: "The available models.";
     data: "Data sets.";
     shards: "A grid computed by other processes.";

@@ -344,7 +344,7 @@ impl Screen for Power {
                 "Sequential test: it may be checked after any number of items, and testing may then stop early."
             }
             NOISE => "Power as noise is added to the vectors of the second side.",
-            KNOWN => "Published data sets, and whether each has as many items as this comparison needs.",
+            KNOWN => "Published data sets, each with a verdict on its size for this comparison.",
             SHORTFALL => {
                 "Accuracy that the probes lack because of their training, and because of the number of examples."
             }

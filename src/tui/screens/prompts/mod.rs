@@ -152,7 +152,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["c"], None, always => next_cause;
     "keep-prompt", "keep typed prompt", "Keeps the typed prompt under the cursor for the next runs, or drops it again.",
         ["o"], None, own::can_keep => own::keep;
-    "prompt-weights", "prompt weights", "Opens a field for the weights with which the next run averages this relation's prompts.",
+    "prompt-weights", "prompt weights", "Opens a field for the weights of this relation's prompts in the next run.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
 };
 
