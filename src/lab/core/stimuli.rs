@@ -243,8 +243,8 @@ impl Stimuli {
         self.list.iter().enumerate().map(count).collect()
     }
 
-    /// Replaces each stimulus whose tokens are taken separately at `at` by one for each of up to `most` tokens. Also returns the new
-    /// stimuli of each old one.
+    /// Splits stimuli into one for each token, at most `most` of them, if `at` takes tokens separately. Also returns the range of new
+    /// stimuli for each old one.
     pub fn by_token(&self, at: impl Fn(usize) -> Where, most: usize) -> (Self, Vec<Range<usize>>) {
         let (mut list, mut rows) = (Vec::new(), Vec::with_capacity(self.list.len()));
         for (i, s) in self.list.iter().enumerate() {
