@@ -105,7 +105,8 @@ fn relative(got: &[f64], want: &[f64], scale: f64) -> Vec<f64> {
     got.iter().zip(want).map(|(g, w)| (g - w) / w.abs().max(scale)).collect()
 }
 
-/// Compares FGSM and PGD in the precision `T` with the reference at every radius. `tolerance` is absolute for points and relative for margins.
+/// Compares FGSM and PGD in the precision `T` with the reference at every radius. `tolerance` is absolute for points and
+/// relative for margins.
 fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance: f64) {
     let probe: Mlp<T> = case.probe.cast();
     let x: Dense<f64> = matrix(&set.stored, "x_test");
