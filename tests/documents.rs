@@ -24,7 +24,7 @@ fn documents() -> impl Iterator<Item = (&'static str, PathBuf, &'static str)> {
 }
 
 #[test]
-fn the_readme_fits_a_stranger() {
+fn readme_is_short_and_self_contained() {
     assert!(README.lines().count() <= 200, "{} lines", README.lines().count());
     assert!(README.split_whitespace().count() <= 1800, "{} words", README.split_whitespace().count());
     for page in PAGES {
@@ -34,7 +34,7 @@ fn the_readme_fits_a_stranger() {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_every_picture_is_one() {
+fn links_and_pictures_exist() {
     for (name, folder, text) in documents() {
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = target.split('#').next().unwrap();
@@ -52,7 +52,7 @@ fn every_link_leads_to_a_file_and_every_picture_is_one() {
 }
 
 #[test]
-fn the_tables_of_the_guide_are_those_of_the_program() {
+fn guide_tables_match_the_program() {
     for page in PAGES {
         let filled = fill(page.text, table).unwrap_or_else(|e| panic!("{}: {e}", page.name));
         assert!(filled == page.text, "{}: run `probity guide --write assets/guide`", page.name);
@@ -71,7 +71,7 @@ fn the_guide_names_every_method_task_and_built_in_model() {
 }
 
 #[test]
-fn the_spec_in_the_readme_is_one() {
+fn readme_spec_is_valid() {
     let toml = README.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     Spec::parse(toml, "README").and_then(|spec| spec.check("README")).unwrap();
 }
@@ -141,7 +141,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_command_line_in_the_documents_is_one_that_the_program_takes() {
+fn documented_commands_are_accepted() {
     let mut seen = 0;
     for example in examples() {
         for line in &example.lines {
@@ -167,7 +167,7 @@ fn commands_in_python(code: &str) -> Vec<Vec<String>> {
 
 /// The golden tests run the page and the notebook if Python has the packages; this test needs no packages.
 #[test]
-fn every_command_in_python_code_is_one_that_the_program_takes() {
+fn commands_in_python_code_are_accepted() {
     let notebook = std::fs::read_to_string(root().join("src/dist/findings.ipynb")).unwrap();
     let notebook: serde_json::Value = serde_json::from_str(&notebook).unwrap();
     let cells = notebook["cells"].as_array().unwrap().iter();
@@ -183,7 +183,7 @@ fn every_command_in_python_code_is_one_that_the_program_takes() {
 
 #[test]
 #[cfg(unix)]
-fn the_quick_examples_of_the_guide_run_from_an_empty_folder() {
+fn quick_guide_examples_run_from_an_empty_folder() {
     let program = Path::new(env!("CARGO_BIN_EXE_probity"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let guide = examples().into_iter().filter(|e| !e.place.starts_with("README"));

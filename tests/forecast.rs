@@ -64,7 +64,7 @@ fn peak(dir: &Path, arguments: &[&str]) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
+fn memory_forecast_is_within_a_fifth_and_limits_hold() {
     let dir = tempfile::tempdir().unwrap();
     // One family at two sizes and with a limit, a second family at one size; each run in a test build takes most of a minute.
     for (model, sizes) in [("bert-mini", &[400, 1500][..]), ("gpt2-mini", &[400])] {
@@ -93,7 +93,7 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
 /// alone used more than twice the memory forecast.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_memory_of_many_resamples_is_forecast() {
+fn memory_of_many_resamples_is_forecast() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-tiny", 400);
     let text = std::fs::read_to_string(&path).unwrap().replace("resamples = 100", "resamples = 40000");
@@ -108,7 +108,7 @@ fn the_memory_of_many_resamples_is_forecast() {
 /// The memory peak of a larger model occurs during loading, when file, parameters and packed parameters are in memory together.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_peak_of_loading_belongs_to_the_forecast() {
+fn forecast_includes_the_loading_peak() {
     use probity::model::exec::train::{AdamW, Trainer};
     use probity::model::families::Size;
     use probity::model::{Arch, Device};
@@ -132,7 +132,7 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
 
 /// Regression: the other labs used to report the limit in their forecast without checking whether the forecast exceeds it.
 #[test]
-fn every_lab_refuses_a_limit_that_it_cannot_keep() {
+fn labs_refuse_impossible_limits() {
     let dir = tempfile::tempdir().unwrap();
     for (lab, rest) in [
         (
@@ -166,7 +166,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
 
 /// The grid is refused once, not once per cell, and no parts are written.
 #[test]
-fn a_grid_refuses_a_limit_before_its_first_cell() {
+fn grid_refuses_impossible_limit_before_its_first_cell() {
     let dir = tempfile::tempdir().unwrap();
     let spec = SPEC.replace("models = [\"MODEL\"]\n", "").replace("EXAMPLES", "400").replace("RESAMPLES", "100");
     let path = dir.path().join("grid.toml");
@@ -188,7 +188,7 @@ fn a_grid_refuses_a_limit_before_its_first_cell() {
 /// Regression: each model used to stay in memory until the end of the run; four of them took two and a half times as much as one.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_of_four_models_holds_one_at_a_time() {
+fn run_of_four_models_holds_one_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let one = spec(dir.path(), "bert-mini", 400);
     let text = std::fs::read_to_string(&one).unwrap();
@@ -201,7 +201,7 @@ fn a_run_of_four_models_holds_one_at_a_time() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_kept_says_what_would_fit() {
+fn impossible_limit_suggests_what_fits() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-mini", 5000);
     for arguments in [&["--forecast"][..], &[]] {
@@ -228,7 +228,7 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
 }
 
 #[test]
-fn the_forecast_is_printed_and_nothing_runs() {
+fn forecast_is_printed_without_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-mini", 1000);
     let output = probity(dir.path(), &["--forecast", &path]).output().unwrap();
@@ -240,7 +240,7 @@ fn the_forecast_is_printed_and_nothing_runs() {
 }
 
 #[test]
-fn the_cache_is_shown_bounded_and_emptied() {
+fn cache_is_shown_limited_and_cleared() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-mini", 400);
     assert!(probity(dir.path(), &[&path]).output().unwrap().status.success());

@@ -14,7 +14,7 @@ const MOST_FILES: usize = 7;
 const MOST_LINES: usize = 3;
 
 #[test]
-fn a_lab_is_named_in_few_places_outside_its_own_folders() {
+fn labs_are_named_in_few_places_outside_their_folders() {
     for lab in probity::lab::LABS {
         let name = lab.id().name();
         let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
@@ -92,7 +92,7 @@ fn functions_are_short_enough_to_read() {
 
 /// The golden tests have their own harness, which never runs a `#[test]`. (Clippy reports unlisted tests as dead code.)
 #[test]
-fn golden_tests_are_in_the_list_of_their_harness() {
+fn golden_tests_are_listed_in_their_harness() {
     for (path, text) in sources("tests/golden") {
         assert!(!text.contains("#[test]"), "{}: put the function into the file's `tests!`", path.display());
     }
@@ -113,7 +113,7 @@ fn cargo(arguments: &[&str]) -> String {
 
 /// Clippy checks our own code (`incompatible_msrv`), so only dependencies are checked here.
 #[test]
-fn no_dependency_needs_a_newer_compiler_than_we_promise() {
+fn dependencies_support_the_stated_compiler() {
     let about = cargo(&["-vV"]);
     let host = about.lines().find_map(|l| l.strip_prefix("host: ")).expect("a host");
     // Dependencies for other systems may not have been fetched.
@@ -159,7 +159,7 @@ fn code_of(folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
+fn dependencies_are_used_and_few() {
     let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"]);
     let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
     let (mut external, mut idle) = (std::collections::BTreeSet::new(), Vec::new());
@@ -190,7 +190,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
 const MOST_FIXTURES: u64 = 3_010_000;
 
 #[test]
-fn the_fixtures_stay_small() {
+fn fixtures_stay_small() {
     let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")];
     let mut sum = 0;
     while let Some(folder) = folders.pop() {
@@ -203,7 +203,7 @@ fn the_fixtures_stay_small() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for_and_stays_readable() {
+fn files_have_a_description_and_stay_short() {
     for (path, text) in sources("src").into_iter().chain(sources("tests")) {
         assert!(text.starts_with("//!"), "{} does not begin with a description of its purpose", path.display());
         let lines = text.lines().count();
@@ -213,7 +213,7 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
 
 /// Regression: for a misspelled layer, the error used to be "data did not match any variant of untagged enum LayerRef".
 #[test]
-fn messages_about_values_of_several_forms_name_the_forms() {
+fn messages_name_the_accepted_forms() {
     for (path, text) in sources("src") {
         let derives = |item: &&str| item.split(')').next().is_some_and(|list| list.contains("Deserialize"));
         for item in text.split("#[derive(").skip(1).filter(derives) {
@@ -231,7 +231,7 @@ const OPENERS: [&str; 6] =
 
 /// Regression: `run /dev/zero` used to read without end, and a pipe instead of a file made the program wait forever.
 #[test]
-fn files_that_others_name_are_read_by_the_one_bounded_reader() {
+fn named_files_are_read_by_the_bounded_reader() {
     let raw = ["fs::read(", "fs::read_to_string(", "File::open(", "read_to_string(path", "Mmap::map(&File"];
     let mut found = Vec::new();
     for (path, text) in sources("src") {

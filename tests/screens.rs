@@ -64,7 +64,7 @@ const LABS: [(&str, Finished); 4] = [
 ];
 
 #[test]
-fn every_lab_at_both_sizes() {
+fn labs_at_both_sizes() {
     for (name, finished) in LABS {
         for (c, r) in SIZES {
             shows(&format!("{name}_{c}x{r}"), &finished(c, r).screen());
@@ -93,7 +93,7 @@ fn pane(h: &mut Harness, pane: Pane) -> String {
 }
 
 #[test]
-fn every_pane_of_every_lab_by_itself() {
+fn single_panes_of_every_lab() {
     for (name, finished) in LABS {
         let mut h = finished(120, 40);
         for slot in h.state.screen().slots() {
@@ -109,7 +109,7 @@ fn every_pane_of_every_lab_by_itself() {
 }
 
 #[test]
-fn the_other_screens_by_themselves() {
+fn other_screens() {
     let mut h = Harness::finished(120, 40);
     h.keys("0");
     h.act(Action::Sessions(Ok(sessions())));
@@ -130,7 +130,7 @@ fn the_other_screens_by_themselves() {
 }
 
 #[test]
-fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
+fn run_state_is_shown_without_an_answer() {
     let said = |h: &Harness| {
         let rect = compute(&h.state).unwrap().answer.unwrap();
         cropped(h, rect)
@@ -148,7 +148,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
 
 /// Even on a small screen, the question, the first sentence of the answer and the caveat are visible.
 #[test]
-fn question_answer_and_doubt_are_seen_at_every_size() {
+fn question_answer_and_doubt_are_visible_at_every_size() {
     for (name, finished) in LABS {
         for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {
             let h = finished(c, r);
@@ -177,7 +177,7 @@ fn no_label_of_a_setting_is_cut() {
     }
 }
 
-/// Words and phrases that only the authors understand, each of which was once on a screen.
+/// Words and phrases that only the authors understand. Each of them was once on a screen.
 const PRIVATE: [&str; 43] = [
     "its probabilities miss",
     "recipes of",
@@ -225,7 +225,7 @@ const PRIVATE: [&str; 43] = [
 ];
 
 #[test]
-fn screens_speak_without_private_words() {
+fn screens_contain_no_private_words() {
     let mut all: Vec<(String, String)> = Vec::new();
     for (name, finished) in LABS {
         let mut h = finished(160, 50);
@@ -263,7 +263,7 @@ fn screens_speak_without_private_words() {
 
 /// Regression: in ASCII mode, symbols in sentences and columns used to remain, although such a terminal cannot show them.
 #[test]
-fn in_ascii_mode_every_pane_and_popup_is_ascii() {
+fn panes_and_popups_are_ascii_in_ascii_mode() {
     let mut found = Vec::new();
     for (name, finished) in LABS {
         for (c, r) in SIZES {
@@ -314,12 +314,12 @@ fn a_tiny_screen_says_what_it_needs() {
 
 /// Regression: with both bands, the line of scores used to be wider than its pane, so that n was cut.
 #[test]
-fn n_stands_beside_the_scores_at_every_width() {
+fn n_is_next_to_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {
         let mut h = Harness::finished(c, r);
         h.state.focus_on(probity::tui::screens::interventions::CURVES);
         let screen = h.screen();
-        // n is in the title, and with the second number below the scores.
+        // The title gives n. The line below the scores gives R.
         let n = screen.contains("on all 2,400 examples, not held out");
         assert!(n && screen.lines().any(|l| l.contains(" R .")), "{c}x{r}:\n{screen}");
     }
@@ -327,7 +327,7 @@ fn n_stands_beside_the_scores_at_every_width() {
 
 /// Regression: `n 2,400 (C), 36` used to end in the middle of 369.
 #[test]
-fn no_number_ends_in_the_middle_in_any_pane() {
+fn numbers_are_never_cut() {
     let mut cut = Vec::new();
     for (name, finished) in LABS {
         for (c, r) in [(80, 24), (120, 40)] {
@@ -349,7 +349,7 @@ fn no_number_ends_in_the_middle_in_any_pane() {
 
 /// Regression: the number of dominated settings used to be cut to `12 of 128 settings domin`.
 #[test]
-fn the_count_of_dominated_settings_is_seen_whole_at_every_size() {
+fn number_of_dominated_settings_is_never_cut() {
     for (c, r) in [(80, 24), (120, 40), (160, 50)] {
         let mut h = Harness::finished(c, r);
         h.state.focus_on(PARETO);
@@ -360,7 +360,7 @@ fn the_count_of_dominated_settings_is_seen_whole_at_every_size() {
 }
 
 #[test]
-fn text_from_outside_cannot_steer_the_terminal() {
+fn external_text_cannot_control_the_terminal() {
     let evil = "\u{1b}[2J\u{202e}漢字\u{9b}31m\n\u{7}";
     let mut h = Harness::running(120, 40);
     h.event(Event::Notice(Notice {
@@ -419,7 +419,7 @@ fn text_from_outside_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn without_colour_no_cell_has_one() {
+fn colourless_theme_draws_no_colours() {
     let themes = Theme::choose(Some("dark"), &Surroundings { no_color: true, light: false }).unwrap();
     let mut h = Harness::of(Start { themes, ..start() });
     h.act(Action::Start);
@@ -432,7 +432,7 @@ fn without_colour_no_cell_has_one() {
 }
 
 #[test]
-fn in_ascii_lines_and_signs_are_ascii() {
+fn ascii_mode_uses_ascii_lines_and_symbols() {
     let mut failed = Harness::started(120, 40);
     let outcome = Outcome::Failed(failure());
     failed.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });
@@ -449,7 +449,7 @@ fn in_ascii_lines_and_signs_are_ascii() {
 }
 
 #[test]
-fn a_resize_that_is_under_way_draws_nothing() {
+fn resize_in_progress_draws_nothing() {
     let mut h = Harness::finished(120, 40);
     h.act(Action::Resize(80, 24));
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(60, 20)).unwrap();

@@ -16,7 +16,7 @@ fn heatmap(h: &mut Harness) -> String {
 }
 
 #[test]
-fn two_methods_and_two_models_stand_side_by_side() {
+fn two_methods_and_models_are_side_by_side() {
     let mut h = has_scored(120, 40);
     h.state.focus_on(HEATMAP);
     h.keys("t s l l");
@@ -27,7 +27,7 @@ fn two_methods_and_two_models_stand_side_by_side() {
 }
 
 #[test]
-fn a_sentence_of_ones_own_stands_below_what_it_was() {
+fn typed_sentence_is_below_the_original() {
     let mut h = has_scored(120, 40);
     h.state.focus_on(HEATMAP);
     h.keys("t e");
@@ -47,7 +47,7 @@ fn mono(columns: u16, rows: u16) -> Harness {
 }
 
 #[test]
-fn without_colour_no_cell_has_one() {
+fn colourless_theme_draws_no_colours() {
     let mut h = mono(120, 40);
     h.focus(HEATMAP);
     for keys in ["", "t s", "t s", "t a", "esc t a", "t 2"] {
@@ -59,7 +59,7 @@ fn without_colour_no_cell_has_one() {
 }
 
 #[test]
-fn ascii_is_ascii_but_for_the_words_themselves() {
+fn ascii_mode_keeps_only_foreign_words() {
     let mut h = mono(120, 40);
     h.state.view.glyphs = Glyphs::Ascii;
     for keys in ["", "t s", "t s m", "t s", "t h", "] ] ]", "t a space t l t u t o"] {
@@ -73,7 +73,7 @@ fn ascii_is_ascii_but_for_the_words_themselves() {
 }
 
 #[test]
-fn no_size_is_too_odd() {
+fn every_size_is_drawn() {
     let mut h = has_scored(20, 5);
     h.keys("t s t a space o esc t h m t p t d t c");
     for size in [(0, 0), (1, 1), (40, 10), (41, 11), (300, 12), (45, 80)] {
@@ -88,7 +88,7 @@ fn no_size_is_too_odd() {
 
 /// The third sentence contains a bidirectional override and an escape sequence.
 #[test]
-fn hostile_words_cannot_steer_the_terminal() {
+fn hostile_words_cannot_control_the_terminal() {
     let mut h = has_scored(120, 40);
     h.keys("j j t h");
     answer_latest(&mut h);

@@ -8,7 +8,7 @@ use probity::tui::state::{Followed, ReplayState, Start};
 use crate::common::{Harness, start};
 use crate::screens::{SIZES, shows};
 
-/// A grid of 48 cells, of which four shards have computed 22; one shard has ended and another is silent.
+/// A grid of 48 cells. Four shards have computed 22 of them; one shard has ended and another is silent.
 fn half() -> View {
     let share =
         |shard: &str, pace, done, failed, left| Share { shard: shard.into(), pace, cells: 12, done, failed, left };

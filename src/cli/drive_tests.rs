@@ -52,7 +52,7 @@ fn problem() -> Problem {
 }
 
 #[test]
-fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
+fn run_ends_with_summary_and_session_gives_the_same_board() {
     let script = |command: &Command| match command {
         Command::Run { .. } => {
             let progress = Progress {
@@ -78,7 +78,7 @@ fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
 }
 
 #[test]
-fn a_failure_is_an_error_finding_and_then_a_summary() {
+fn failure_is_recorded_as_error_and_summary() {
     let script = |command: &Command| match command {
         // The engine sends its own summary before the end of the run.
         Command::Run { spec, .. } => {
@@ -110,7 +110,7 @@ fn a_failure_is_an_error_finding_and_then_a_summary() {
 }
 
 #[test]
-fn a_second_interrupt_leaves_although_the_engine_never_answers() {
+fn second_interrupt_exits_without_an_answer() {
     let (end, json, ..) = run(
         |command| if matches!(command, Command::Run { .. }) { vec![ready()] } else { Vec::new() },
         |sender| {
@@ -136,7 +136,7 @@ impl Engine for Dead {
 }
 
 #[test]
-fn an_engine_that_dies_ends_the_run_with_an_error() {
+fn dead_engine_ends_the_run_with_an_error() {
     let mut engine = Dead(Some(channel(1).1));
     let mut events = engine.take_events().unwrap();
     let (_keep, mut interrupts) = channel(2);
@@ -159,7 +159,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
 }
 
 #[test]
-fn an_interrupt_cancels_and_the_engine_has_the_last_word() {
+fn interrupt_cancels_and_waits_for_the_engine() {
     let script = |command: &Command| match command {
         Command::Run { .. } => vec![ready()],
         Command::Cancel { job: 1 } => vec![finished(Outcome::Cancelled)],

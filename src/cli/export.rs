@@ -219,7 +219,7 @@ mod tests {
 
     /// Regression: a table of another run or lab used to be called unknown.
     #[test]
-    fn a_table_that_the_session_lacks_is_named_with_what_it_needs() {
+    fn missing_table_is_named_with_its_requirements() {
         let told = |name: &str| table(&Board::default(), name, "mine").map(|_| ()).unwrap_err().message().unwrap();
         let text = told("selectivity");
         assert!(text.contains("no table selectivity: it needs a run with further properties to keep"), "{text}");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_go_by_the_extension_and_replace_nothing_unasked() {
+    fn tables_follow_the_extension_and_never_overwrite() {
         let folder = tempfile::tempdir().unwrap();
         let stub = vec!["Model".to_owned()];
         let (name, caption) = ("t".to_owned(), "Caption".to_owned());

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_finding_takes_the_place_of_the_one_that_it_replaces() {
+    fn later_finding_replaces_the_earlier_one() {
         let session = session();
         let told = session.entries().filter(|e| {
             matches!(&e.item, Item::Event(Event::Finding { finding, .. }) if serde_json::to_value(finding).unwrap()["kind"] == "optimum")
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_the_declared_columns_and_an_estimate_takes_three() {
+    fn table_has_declared_columns_and_three_per_estimate() {
         let rows: Vec<Row> =
             rows(&session(), "versus").unwrap().into_iter().filter(|r| r.kind.name == "versus").collect();
         let kind = rows[0].kind;
@@ -270,7 +270,7 @@ mod tests {
 
     /// Regression: a vertical bar in a model's name used to start a new column.
     #[test]
-    fn a_bar_in_a_name_stays_in_its_cell() {
+    fn vertical_bar_in_a_name_is_escaped() {
         let mut rows: Vec<Row> =
             rows(&session(), "versus").unwrap().into_iter().filter(|r| r.kind.name == "versus").collect();
         rows[0].model = "a|b".into();

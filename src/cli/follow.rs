@@ -170,7 +170,7 @@ mod tests {
 
     /// Regression: while the grid did not change, the process on the login node used to keep running after its screen had closed.
     #[test]
-    fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
+    fn unchanged_state_is_repeated_for_programs() {
         let args = FollowArgs {
             dir: "grid".into(),
             once: false,

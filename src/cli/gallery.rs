@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_what_can() {
+    fn unusable_arguments_are_refused_with_alternatives() {
         let dir = tempfile::tempdir().unwrap();
         let there = dir.path().display().to_string();
         for (words, hint) in [
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_cards_of_what_ships() {
+    fn shipped_models_have_lists_and_cards() {
         let (text, end) = answer(&["list"]);
         end.unwrap();
         let minis = BUILTINS.iter().filter(|b| b.name.ends_with("-mini")).count();

@@ -14,7 +14,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut running: Vec<Child> = Vec::new();
-    // The system closes these pipes when this process ends, for whatever reason; see [`end_with_parent`].
+    // The system closes these pipes when this process ends for any reason; see [`end_with_parent`].
     let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);

@@ -242,7 +242,7 @@ mod tests {
 
     /// Regression: the help used to list 22 commands in one column.
     #[test]
-    fn the_help_lists_every_command_in_one_group() {
+    fn help_lists_each_command_in_one_group() {
         for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
             let line = format!("\n  {} ", command.get_name());
             assert_eq!(TEMPLATE.matches(&line).count(), 1, "{}", command.get_name());

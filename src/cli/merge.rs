@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sessions_of_a_set_are_numbered_before_what_their_names_end_with() {
+    fn volume_number_precedes_the_extension() {
         for (name, second) in [
             ("out/grid.probity.jsonl", "out/grid-2.probity.jsonl"),
             ("grid", "grid-2"),

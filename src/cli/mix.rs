@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_done_and_the_rest_refused() {
+    fn valid_mixtures_run_and_others_are_refused() {
         let args = parse(&["--gamma", "0,50", "--shuffled"]);
         assert_eq!(diets(&args).unwrap(), [Diet::None, Diet::Gamma(0.0), Diet::Gamma(0.5), Diet::Shuffled]);
         assert_eq!(diets(&parse(&[])).unwrap().len(), 7);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_one_line() {
+    fn outcome_is_one_line() {
         use pretraining::score::Score;
         use stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };

@@ -79,7 +79,7 @@ mod tests {
 
     /// Regression: `models show gpt-2` used to query the network for seconds and suggest nothing.
     #[test]
-    fn a_short_name_that_is_not_cached_is_taken_for_a_built_in_model_first() {
+    fn uncached_short_name_suggests_a_built_in_model() {
         let near = |name: &str| near(&name.parse().unwrap());
         assert_eq!(near("gpt-2"), Some("gpt2-mini"));
         assert_eq!(near("bert-mimi"), Some("bert-mini"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_spec_passes_and_a_slip_gets_a_suggestion() {
+    fn valid_spec_passes_and_typo_gets_a_suggestion() {
         assert_eq!(message(|_| ()), "");
         for (text, key, near) in [
             (message(|s| s.methods[2].name = "pdg".into()), "method.name", "did you mean `pgd`?"),

@@ -61,7 +61,7 @@ mod tests {
 
     /// Regression: a name with C1 or bidirectional control characters used to reach the terminal through `--json`.
     #[test]
-    fn json_holds_no_character_that_controls_a_terminal() {
+    fn json_contains_no_control_characters() {
         let name = "a\u{9b}31m\u{202e}b\u{7f}é\u{1b}";
         let mut out = Vec::new();
         json(&mut out, &name).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_says_stage_rate_and_time_left() {
+    fn progress_shows_stage_rate_and_time_left() {
         let progress = Progress {
             stage: "oracle subject_number".into(),
             done: 5,

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_listed_as_sbatch_reads_them() {
+    fn numbers_are_listed_in_sbatch_notation() {
         assert_eq!(listed(&BTreeSet::from([1, 3, 4, 5, 9])), "1,3-5,9");
         assert_eq!(listed(&BTreeSet::from([2])), "2");
         for text in ["x", "1,-", "3-x", "1-99999999999999999999"] {
@@ -48,7 +48,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn what_is_listed_is_read(numbers in proptest::collection::btree_set(0..40_usize, 0..20)) {
+        fn listed_numbers_are_parsed_back(numbers in proptest::collection::btree_set(0..40_usize, 0..20)) {
             prop_assert_eq!(read(&listed(&numbers)).unwrap(), numbers);
         }
     }

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_people_write_them_and_nonsense_is_refused() {
+    fn durations_are_parsed_or_refused() {
         for (text, seconds) in [("30s", 30), ("90m", 5400), ("24h", 86_400), ("3d", 259_200), ("0s", 0)] {
             assert_eq!(duration(text), Ok(seconds));
         }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_what_runs_and_cannot_control_the_terminal() {
+    fn engine_row_is_printable() {
         let status = Status {
             name: "a\u{1b}[2J".into(),
             alive: true,

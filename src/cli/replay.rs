@@ -106,7 +106,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         for entry in player.advance(wall) {
-            // The results of each grid cell are printed before those of the next cell replace them.
+            // Prints the results of each grid cell before the next cell replaces them.
             if let Item::Note(note) = &entry.item
                 && of_a_grid
                 && !args.json

@@ -178,7 +178,7 @@ mod tests {
 
     /// Regression: the list used to omit a session's number of runs.
     #[test]
-    fn the_list_says_how_many_runs_a_session_has() {
+    fn session_list_shows_number_of_runs() {
         let of = |runs| {
             let (name, created) = ("a".into(), "2026-01-02T03:04:05Z".into());
             let (lab, about, end) = ("power".into(), String::new(), End::Done);

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_counted_from_one() {
+    fn shards_are_numbered_from_one() {
         assert_eq!(Shard::parse("3/8"), Ok(Shard { index: 3, count: 8 }));
         assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
         for (text, word) in [
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_a_shard_share_its_cells_and_no_others() {
+    fn jobs_divide_the_cells_of_their_shard() {
         let work: Vec<u128> = (1..=20).collect();
         let own = of_share((0..20).collect(), &work, Shard { index: 2, count: 3 });
         let mut both: Vec<usize> =

@@ -233,13 +233,13 @@ mod tests {
 
     /// Regression: logs for a folder named `run%j` used to be written to a folder that did not exist.
     #[test]
-    fn a_percent_sign_in_a_folder_is_no_pattern_of_slurm() {
+    fn percent_sign_in_folder_is_escaped_for_slurm() {
         let pattern = log_pattern(Path::new("/grids/run%j")).unwrap();
         assert_eq!(pattern, format!("/grids/run%%j/{LOGS}/%A-%a.log"));
     }
 
     #[test]
-    fn words_reach_the_shell_as_they_are() {
+    fn quoted_words_reach_the_shell_unchanged() {
         assert_eq!(quoted("/a/b-1.toml").unwrap(), "/a/b-1.toml");
         assert_eq!(quoted("a b'c $(x)").unwrap(), "'a b'\\''c $(x)'");
         assert_eq!(quoted("").unwrap(), "''");

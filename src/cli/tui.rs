@@ -388,7 +388,7 @@ mod tests {
 
     /// Regression: after quitting, nothing used to say where the session was.
     #[test]
-    fn after_quitting_the_session_and_the_way_back_to_it_are_named() {
+    fn quitting_prints_session_and_replay_command() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(saved("mine", folder.path()), None, "no session was kept");
         std::fs::write(name::file(folder.path(), "mine"), "").unwrap();

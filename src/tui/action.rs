@@ -62,9 +62,8 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resumed {
     pub name: String,
-    /// The settings to continue with.
     pub spec: Spec,
-    /// Recorded commands and events from which the session's board is rebuilt, without the results of the runs in `gone`.
+    /// Recorded commands and events for rebuilding the session's board, without the results of the runs in `gone`.
     pub past: Vec<Entry>,
     /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,
@@ -118,7 +117,7 @@ pub enum Effect {
     OpenSession(PathBuf),
     /// Replay the shipped session of a lab on top of the current screen.
     OpenExample(LabId),
-    /// Read a recorded session to continue it, with these settings or else with those of its last run.
+    /// Read a recorded session to continue it, with these settings or else with the settings of its last run.
     ResumeSession(PathBuf, Option<Box<Spec>>),
     /// Copy the measurements of the named session into the recording of this one.
     Adopt(String, Vec<Entry>),
@@ -145,7 +144,6 @@ pub enum Existing {
     Keep,
 }
 
-/// A text with the path of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub path: PathBuf,

@@ -17,28 +17,27 @@ use engine::message::Outcome;
 use figure::capital;
 use labs::Answer;
 
-/// Maximum number of answer lines on a large screen, and how many of them can be doubts.
+/// Maximum number of answer lines on a large screen, and how many of these may be doubts.
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
 /// Number of answer lines that a small screen adds if the first interval needs them.
 const MORE: usize = 2;
 
-/// Number of rows from which a screen has another answer line.
+/// Minimum screen height, in rows, for an extra answer line.
 const HIGH: u16 = 40;
 
-/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely: fewer on a small screen, and the fewest next
-/// to the first start's strip or above a figure or a detail on a small screen.
+/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely. A small screen shows fewer, and the fewest
+/// beside the welcome strip or above a figure or detail.
 pub(crate) fn lines(state: &State) -> Rc<Vec<(Role, String)>> {
     state.frame.once("answer lines", || shown(state).0)
 }
 
-/// The answer of the screen in sight.
 pub(crate) fn answer(state: &State) -> Rc<Answer> {
     state.frame.once("answer", || state.screen().answer(state))
 }
 
-/// The lines, and true if nothing of the answer is left out.
+/// The answer's lines, and true if the answer is complete.
 fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let room = usize::from(state.view.size.0).saturating_sub(4);
     let answer = answer(state);
@@ -123,7 +122,7 @@ enum Whose {
     SoFar,
     /// The run is in progress, and settings have changed since it started.
     SoFarBefore,
-    /// The run was cancelled, so the answer covers a part of it.
+    /// The run was cancelled, so the answer covers only part of it.
     OfPart,
     OfFailed,
     /// Settings have changed since the run.
@@ -176,7 +175,7 @@ fn cancelled(state: &State) -> String {
     at.map_or("cancelled".into(), |share| format!("cancelled at {share:.0} %"))
 }
 
-/// Adds a label for the answered run to a sentence that has none, with how the run differs from the settings.
+/// Labels a sentence with its run and how that run differs from the settings, unless it has a label already.
 fn marked(state: &State, text: &str) -> String {
     let apart = other_run(state).unwrap_or_default();
     match whose(state) {
@@ -237,7 +236,7 @@ fn nothing(state: &State) -> (Role, String) {
     };
     match &run.job.outcome {
         Some(Outcome::Failed(problem)) => {
-            // Omits where the problem occurred, which the panes show.
+            // The panes already show where the problem occurred.
             let hint = if problem.hint.is_empty() { String::new() } else { format!(" ({})", problem.hint) };
             let text = labs::with_labels(run.job.spec.lab(), &format!("Failed: {}{hint}", problem.what));
             (Role::Error, printable(&text).into_owned())
@@ -255,7 +254,7 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// Estimated duration of the current settings' run, in brackets; empty if unknown.
+/// Estimated duration of a run with the current settings, in brackets; empty if unknown.
 fn takes(state: &State) -> String {
     let spec = state.setup().map(|setup| setup.spec(state));
     let known = state.view.forecasts.iter().find(|(of, _)| Some(of) == spec.as_ref());
@@ -357,7 +356,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
         let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
-        // An answer that is whole has nothing to open.
+        // A complete answer has nothing more to open.
         let more =
             if shown(state).1 { String::new() } else { format!(" {} ", more(state, answer(state).doubts.len())) };
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
@@ -368,7 +367,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Draws the first start's strip: the question, the run, and the next steps.
+/// Draws the welcome strip of the first start: the question, the run, and the next steps.
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
@@ -401,7 +400,7 @@ mod tests {
 
     /// Regression: at 80 columns the second saliency method used to be cut off with its numbers.
     #[test]
-    fn sentences_stand_whole_or_give_way() {
+    fn sentences_are_shown_in_full_or_omitted() {
         let long = "one two three four five six seven eight nine .53 [.46, .60]".to_owned();
         let says = |texts: &[&String]| texts.iter().map(|text| (Role::Text, (*text).clone())).collect::<Vec<_>>();
         let short = "ten eleven".to_owned();
@@ -413,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
+    fn small_screen_announces_omitted_sentences() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
         tell_of_more(&mut out, "A: all of it", 30);
         assert_eq!(out, [(Role::Warning, "Doubt: short.     A: all of it".to_owned())]);
@@ -423,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubt_that_would_be_cut_gives_way_whole() {
+    fn doubt_that_does_not_fit_is_omitted() {
         let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());
         let short = of(&["one thing is off", "another is too"]);
         assert_eq!(doubts(&short, 76, 2), ["Doubt: one thing is off; another is too."]);

@@ -22,7 +22,7 @@ fn tab_of(state: &State, screen: &dyn Screen) -> String {
     if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// The text before the tabs, and the tabs: with names (set closer together if needed) if they leave `LAMP` columns, otherwise with keys
+/// The text before the tabs, and the tabs: with names if these leave `LAMP` columns (set closer together if needed), otherwise with keys
 /// only.
 fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());

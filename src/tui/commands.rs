@@ -55,11 +55,9 @@ impl Context {
 }
 
 pub struct Entry {
-    /// Name in keymaps and in the palette.
     pub name: &'static str,
     pub title: &'static str,
     pub doc: &'static str,
-    /// Default keys.
     pub keys: &'static [&'static str],
     pub context: Context,
     /// Word and rank in the footer; commands with the same word share a position.
@@ -163,7 +161,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["{"], None, runs::several => |s| runs::turn(s, -1);
     "later-run", "later run", "Shows the next run of this lab, with its settings.",
         ["}"], None, runs::several => |s| runs::turn(s, 1);
-    "runs", "all runs", "Lists the runs of this lab, with what each changed, how long it took and how it ended.",
+    "runs", "all runs", "Lists the runs of this lab with their changed settings, durations and outcomes.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
     "compare-runs", "compare two runs", "Compares the run that is shown with another run or the recorded example: the settings that differ, all numbers, and the figures, value by value.",
         ["D"], Some(("compare", 8)), runs::can_compare => runs::compare;
@@ -191,7 +189,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
-    "answer", "whole answer", "Shows the whole answer, part of which a small screen may hide.",
+    "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
         ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
@@ -221,7 +219,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Cancels the question that the screen is waiting for or, if there is none, the run. It never quits.",
+    "cancel", "stop", "Cancels a pending question. If there is none, cancels the run. It never quits.",
         ["ctrl-c"], Some(("stop", 1)), always => job::interrupt;
 };
 
@@ -332,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_every_command_has_a_sentence() {
+    fn names_are_unique_and_commands_have_descriptions() {
         let mut names: Vec<_> = COMMANDS.iter().map(|e| e.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_in_one_context() {
+    fn keys_are_unique_within_a_context() {
         for context in Context::all(SCREENS[0].id()) {
             let mut seen = BTreeMap::new();
             for e in COMMANDS.iter().filter(|e| e.context == context || e.context == Context::Everywhere) {
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_takes_only_those_keys_from_the_frame_that_are_listed_here() {
+    fn screens_override_only_listed_keys() {
         let taken: Vec<(&str, &str)> = COMMANDS
             .iter()
             .filter(|e| matches!(e.context, Context::Screen(_)))
@@ -375,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_belongs_to_a_context_of_the_help() {
+    fn help_lists_every_command() {
         let all = Context::all(SCREENS[0].id());
         for e in COMMANDS.iter() {
             assert!(all.contains(&e.context), "{}", e.name);
@@ -404,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_whose_key_a_text_names_exists() {
+    fn commands_named_in_texts_exist() {
         let mut found = Vec::new();
         labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui"), &mut found);
         assert!(found.len() > 10);

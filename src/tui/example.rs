@@ -115,8 +115,8 @@ impl State {
     }
 }
 
-/// Removes the example once a run of its lab has an answer or has ended without being cancelled; then sends the questions that were skipped
-/// while the example was shown.
+/// Removes the example once a run of its lab has an answer or has ended without being cancelled. Then sends the questions that were
+/// skipped while the example was shown.
 pub(crate) fn give_way(state: &mut State) -> Vec<Effect> {
     let Some(lab) = state.example.as_ref().map(|example| example.run.job.spec.lab()) else { return Vec::new() };
     let over = state.board.run_of(lab).is_some_and(|run| {

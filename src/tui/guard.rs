@@ -57,7 +57,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The shell is killed at once, because it must neither stay nor write after the program has restored the terminal.
+        // Kills the shell at once: it must not stay, and must not write after the program has restored the terminal.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_suddenly_has_its_terminal_given_back() {
+    fn guard_restores_terminal_after_sudden_end() {
         for lines in [&b""[..], b"1\n", b"0\n1\n"] {
             let text = told(lines);
             for sequence in ["\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?2004l", "\u{1b}[?1000l", "\u{1b}[?2026l"] {
@@ -126,13 +126,13 @@ mod tests {
     /// Regression: the read at the end of the pipe used to empty the variable. Killing a suspended program then took the screen from the
     /// shell.
     #[test]
-    fn while_the_program_is_suspended_nothing_is_taken_back() {
+    fn guard_does_nothing_while_program_is_suspended() {
         assert_eq!(told(b"0\n"), "");
         assert_eq!(told(b"1\n0\n"), "", "the last line decides");
     }
 
     #[test]
-    fn a_guard_that_is_sent_away_is_gone() {
+    fn dropped_guard_has_ended() {
         let mut guard = Guard::set("sane").unwrap();
         guard.tell(false);
         let id = nix::unistd::Pid::from_raw(guard.shell.id().cast_signed());

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_write_a_key_round_trips() {
+    fn key_notation_round_trips() {
         let mut texts: Vec<String> = NAMES.iter().map(|(name, _)| (*name).to_owned()).collect();
         texts.extend(["h", "H", "?", "ctrl-c", "alt-2", "shift-left", "f5", "-", "ctrl--", "é"].map(String::from));
         for text in texts {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_and_made_printable() {
+    fn invalid_key_is_refused_with_printable_message() {
         for text in ["", "entre", "ctrl-", "shift-h", "f13", "\u{1b}[31m", "\n"] {
             let error = text.parse::<Key>().unwrap_err().to_string();
             assert!(!error.contains(char::is_control), "{error:?}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shifted_letter_is_the_letter_in_upper_case() {
+    fn shifted_letter_is_upper_case() {
         let event = KeyEvent::new(KeyCode::Char('H'), KeyModifiers::SHIFT);
         assert_eq!(Key::from(event), "H".parse().unwrap());
         let tab = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_character_without_modifiers_is_typed() {
+    fn only_unmodified_characters_are_typed() {
         let typed = |text: &str| text.parse::<Key>().unwrap().character();
         assert_eq!((typed("a"), typed("space"), typed("A")), (Some('a'), Some(' '), Some('A')));
         assert_eq!((typed("ctrl-a"), typed("alt-a"), typed("enter"), typed("f1")), (None, None, None, None));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_keys_may_be_written_in_any_case_and_unknown_modifiers_are_left_out() {
+    fn key_names_ignore_case_and_unknown_modifiers() {
         assert_eq!("Enter".parse::<Key>(), "enter".parse());
         assert_eq!("CTRL-c".parse::<Key>(), "ctrl-c".parse());
         let event = KeyEvent::new(KeyCode::Char('a'), KeyModifiers::SUPER | KeyModifiers::CONTROL);

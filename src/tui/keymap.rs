@@ -121,8 +121,7 @@ impl Keymap {
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // A screen's default keys may override those of the frame, so only keys that the user added to the winner are
-                    // conflicts.
+                    // A screen's default keys may override the frame's, so only keys that the user added to the winner are conflicts.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_keymap_spells_out_the_defaults() {
+    fn shipped_keymap_lists_the_defaults() {
         let (keymap, problems) = Keymap::parse(DEFAULT_TOML, "shipped");
         assert_eq!((keymap, problems), (Keymap::default(), Vec::new()));
         for e in COMMANDS.iter() {
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_key_wins_and_the_loss_is_reported() {
+    fn user_key_wins_and_conflict_is_reported() {
         let (keymap, problems) = Keymap::parse("[keys]\nrun = [\"r\", \"q\"]", "mine");
         let command = keymap.command("q".parse().unwrap(), &[Context::Global]);
         assert_eq!(command.map(|e| e.name), Some("run"));
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_reported_and_leave_the_rest() {
+    fn mistakes_are_reported_and_other_keys_apply() {
         let text = "[keys]\nzoom = [\"hyper-z\"]\nfly = [\"f\"]\nhelp = [\"f1\"]\nrun = [\"f2\"]\npause = [\"f2\"]";
         let (keymap, problems) = Keymap::parse(text, "mine");
         assert_eq!(keymap.label("help"), "f1");
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_given_to_the_frame_is_taken_from_the_screens_unless_it_was_its_default() {
+    fn user_key_of_frame_overrides_screens_unless_default() {
         let methods = || "m".parse().unwrap();
         let (keymap, problems) = Keymap::parse("[keys]\nzoom = [\"m\"]", "mine");
         for screen in crate::screens::labs() {
@@ -207,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_does_not_exist_has_no_keys() {
+    fn unknown_command_has_no_keys() {
         assert!(Keymap::default().keys("fly").is_empty());
         assert_eq!(Keymap::default().label("fly"), "");
     }
 
     #[test]
-    fn a_keymap_that_cannot_be_read_is_told_and_the_defaults_stay() {
+    fn unreadable_keymap_is_reported_and_defaults_apply() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keymap.toml");
         assert_eq!(Keymap::read(&path), (Keymap::default(), Vec::new()), "a missing file is allowed");
@@ -234,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_a_key_that_can_be_used_keeps_its_own() {
+    fn command_without_usable_key_keeps_its_default() {
         let (keymap, problems) = Keymap::parse("[keys]\nzoom = []\nhelp = [\"nonsense-key\"]", "mine");
         assert_eq!((keymap.label("zoom"), keymap.label("help")), ("z".into(), "?".into()));
         assert!(problems.iter().any(|p| p.what == "zoom has no key"), "{problems:?}");
     }
 
     #[test]
-    fn a_key_that_goes_everywhere_is_taken_from_every_context() {
+    fn key_for_all_contexts_overrides_each_context() {
         let (keymap, problems) = Keymap::parse("[keys]\ncancel = [\"esc\"]", "mine");
         for context in Context::all(crate::screens::SCREENS[0].id()) {
             let command = keymap.command("esc".parse().unwrap(), &[context, Context::Everywhere]);

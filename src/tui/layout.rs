@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_screen_shows_every_pane_and_a_small_one_a_tab_for_each() {
+    fn wide_screen_shows_panes_and_small_screen_tabs() {
         for screen in SCREENS {
             let mut wide = state(120, 40);
             wide.show(screen.id());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn title_panes_and_the_lines_below_fill_the_screen() {
+    fn layout_fills_the_screen() {
         for (columns, rows) in [(120, 40), (80, 24), (40, 10)] {
             let layout = compute(&state(columns, rows)).unwrap();
             assert_eq!((layout.title.y, layout.under_title().y), (0, 1));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_belongs_to_the_pane_that_covers_it() {
+    fn pane_at_a_cell_is_the_one_that_covers_it() {
         let layout = compute(&state(120, 40)).unwrap();
         for (pane, rect) in &layout.panes {
             assert_eq!(layout.pane_at(rect.x, rect.y), Some((*pane, *rect)));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_track_of_a_slider_leaves_room_for_its_label_and_value() {
+    fn slider_track_leaves_room_for_label_and_value() {
         let line = Rect::new(3, 2, 29, 1);
         assert_eq!(track(line, false), (3 + LABEL, 29 - LABEL - VALUE - 1));
         assert_eq!(track(Rect::new(0, 0, 120, 1), true).1, FORM - LABEL - VALUE - 1);
@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn panes_stay_on_the_screen_and_apart(
+        fn panes_do_not_overlap_or_leave_the_screen(
             columns in 0u16..300, rows in 0u16..120, zoom: bool, which in 0..SCREENS.len(),
         ) {
             let mut state = state(columns, rows);
@@ -256,7 +256,7 @@ mod tests {
         }
 
         #[test]
-        fn the_cursor_stays_in_sight(cursor in 0usize..50, rows in 1usize..50, height in 1usize..30) {
+        fn cursor_stays_visible(cursor in 0usize..50, rows in 1usize..50, height in 1usize..30) {
             let cursor = cursor.min(rows - 1);
             let first = scrolled(cursor, rows, height);
             prop_assert!(first <= cursor && cursor < first + height);

@@ -23,7 +23,6 @@ pub struct Memory {
     pub theme: String,
     /// `braille`, `blocks` or `ascii`.
     pub glyphs: String,
-    /// Screen of the lab shown last.
     pub lab: String,
     /// Style, width and formats of exported figures, by name.
     pub export: Vec<String>,
@@ -41,7 +40,7 @@ const GLYPHS: [(&str, Glyphs); 3] =
     [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
 
 impl Memory {
-    /// Collects the parts of the state that are kept.
+    /// Collects the parts of the state that are saved.
     pub fn of(state: &State) -> Self {
         let added = |mut names: Vec<String>| {
             names.truncate(MOST);
@@ -66,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// Restores the saved state, skipping parts that are damaged or from another version.
+    /// Restores the saved state, skipping parts that are damaged or were saved by another version.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());
@@ -152,7 +151,7 @@ mod tests {
     use crate::state::Start;
 
     #[test]
-    fn what_is_kept_comes_back() {
+    fn saved_state_is_restored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("probity/state.toml");
         assert_eq!(Memory::read(&path), Ok(None));
@@ -174,7 +173,7 @@ mod tests {
 
     /// Regression: every replay used to forget the folder chosen for figures.
     #[test]
-    fn a_replay_has_the_look_and_the_export_of_the_user_and_keeps_what_is_changed_there() {
+    fn replay_uses_and_saves_the_users_appearance_and_export() {
         let mut live = State::new(Start::new());
         live.view.export.folder = "/figures".into();
         live.view.theme = 1;
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_set_aside_and_said() {
+    fn damaged_file_is_moved_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.toml");
         std::fs::write(&path, "theme = [broken").unwrap();

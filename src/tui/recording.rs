@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_can_be_read_again_under_the_new_name() {
+    fn recording_is_readable_under_its_new_name() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = begun(folder.path(), "first");
         recorder.command(0.5, &Command::ListModels).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_is_told_or_evaded_and_the_recording_goes_on() {
+    fn taken_name_is_reported_and_recording_continues() {
         let folder = tempfile::tempdir().unwrap();
         let mut other = begun(folder.path(), "taken");
         other.command(0.0, &Command::ListModels).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_disk_says_that_nothing_more_is_recorded() {
+    fn disk_error_reports_that_recording_stopped() {
         let source = std::io::Error::other("disk full");
         let problem = stopped(SessionError::Write { path: "/s".into(), source });
         assert!(problem.what.contains("disk full") && problem.hint.contains("no longer recorded"), "{problem}");

@@ -37,7 +37,7 @@ pub struct Origin {
     pub command: String,
 }
 
-/// A screen's question that waits for its answer, separate from the run.
+/// A question of the screen that has no answer yet, separate from the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
     /// Name shown until the engine reports a stage.
@@ -88,7 +88,7 @@ pub trait Screen: Sync {
         String::new()
     }
 
-    /// Answer of the shown run of a lab.
+    /// Answer of the run shown on a lab's screen.
     fn answer(&self, state: &State) -> Answer {
         let run = self.setup().and_then(|setup| state.shown_run(setup.lab()));
         run.map_or_else(Answer::default, |run| labs::by_id(run.job.spec.lab()).answer(&run.results, &run.job.spec))

@@ -87,8 +87,8 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Matching lines of the help under the headings of their contexts: first the context of the best match, or else that of the current
-/// screen.
+/// Matching lines of the help under the headings of their contexts. The context of the best match comes first, or else the current
+/// screen's.
 pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     let query = wanted(query);
     let mut groups: Vec<(usize, Vec<HelpLine>)> = Vec::new();
@@ -137,7 +137,7 @@ mod tests {
 
     /// Regression: a fuzzy search used to find "command palette" for "plane" and list it before the pane.
     #[test]
-    fn what_is_typed_must_occur_and_names_come_first() {
+    fn matches_contain_the_query_and_names_come_first() {
         let state = State::new(Start::new());
         assert_eq!(names(&state, "theme")[0], "theme");
         assert!(names(&state, "zqx").is_empty());
@@ -148,7 +148,7 @@ mod tests {
 
     /// Regression: "art" used to find "start", and a description with "parts" came before a name.
     #[test]
-    fn beginnings_of_words_match_and_names_come_first_over_all_contexts() {
+    fn word_starts_match_and_names_come_first() {
         assert!(begins_words("go to the start", "sta") && !begins_words("go to the start", "art"));
         let state = State::new(Start::new());
         let found = help(&state, "theme");
@@ -162,7 +162,7 @@ mod tests {
 
     /// Regression: the help used to find nothing for "flips" and the interval of R.
     #[test]
-    fn every_head_of_a_column_is_explained() {
+    fn column_headings_are_found() {
         let mut state = State::new(Start::new());
         let mut seen = Vec::new();
         for screen in crate::screens::SCREENS {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_palette_names_each_command_once_and_recent_ones_first() {
+    fn palette_lists_each_command_once_recent_first() {
         let mut state = State::new(Start::new());
         let all = names(&state, "");
         let mut once = all.clone();
@@ -193,7 +193,7 @@ mod tests {
 
     /// Regression: `K` explains terms, but the search used to find only commands that start with k.
     #[test]
-    fn a_key_is_found_as_it_is_typed() {
+    fn keys_are_case_sensitive() {
         let state = State::new(Start::new());
         let found = help(&state, "K");
         assert!(found.iter().any(|line| matches!(line, HelpLine::Command(e) if e.name == "glossary")));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_begins_with_the_shown_screen() {
+    fn help_starts_with_the_shown_screen() {
         let state = State::new(Start::new());
         let first = help(&state, "").into_iter().next();
         assert!(matches!(first, Some(HelpLine::Heading(Context::Screen(id))) if id == state.view.screen));
@@ -223,9 +223,9 @@ mod tests {
         assert_eq!(rank_of_name("Level α", "alpha"), rank_of_name("Level alpha", "alpha"));
     }
 
-    /// Words on the saliency screen that the help used to lack.
+    /// Regression: the help used to lack words that are on the saliency screen.
     #[test]
-    fn words_of_the_saliency_screens_are_in_the_help() {
+    fn help_explains_words_of_the_saliency_screen() {
         for word in ["changed partner", "perturbed form", "PCC", "random", "gold", "top K", "dispens"] {
             assert!(!glossary(word).is_empty(), "{word}");
         }

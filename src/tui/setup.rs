@@ -179,7 +179,6 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// True if a text contains a filter.
 fn contains(text: &str, filter: &str) -> bool {
     search::folded(text).contains(&search::folded(filter.trim()))
 }
@@ -199,7 +198,7 @@ fn matches(row: &Row, mark: usize, filter: &str) -> bool {
     !named || search::rank_of_name(&row.label, filter).is_some() || found()
 }
 
-/// Lines that the cursor can reach: in the form, all lines by group; in the pane, those of the most-used rows.
+/// Lines that the cursor can reach: in the form, all lines by group; in the pane, the lines of the most-used rows.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     let place = state.place(state.view.lab);
     if place.form {
@@ -258,7 +257,7 @@ pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     Some((rows[line.row].clone(), line.mark))
 }
 
-/// The row that keys change: in the setup pane the one under the cursor, in other panes the main row.
+/// The row that keys change: the row under the cursor in the setup pane, the main row in other panes.
 fn target(state: &State) -> Option<Row> {
     if state.focused(PANE) { under_cursor(state).map(|(row, _)| row) } else { row(state, state.setup()?.main()) }
 }

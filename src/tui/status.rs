@@ -24,7 +24,7 @@ use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
 const TOAST: usize = 4;
-/// Width of the progress next to the keys, but at most half of the line, and of the outcome of a run.
+/// Width of the progress next to the keys, and of the outcome of a run; each at most half of the line.
 const PROGRESS: usize = 54;
 const OUTCOME: usize = 26;
 const BAR: usize = 10;
@@ -133,7 +133,7 @@ fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
 
-/// A pending question: of the current screen or, while nothing runs, of any screen.
+/// A pending question of the current screen or, while nothing runs, of any screen.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
@@ -204,7 +204,7 @@ fn spinner(state: &State) -> char {
     frames[state.view.ticks % frames.len()]
 }
 
-/// The stage, a bar for the whole run, and the remaining time; before the end never 100 % or 0 s.
+/// The stage, a bar for the whole run, and the remaining time; never 100 % or 0 s before the end.
 fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bool) -> Line<'static> {
     let theme = state.theme();
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 0.99) };

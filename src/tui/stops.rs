@@ -39,14 +39,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slider_shows_what_it_was_set_to(i in 0usize..29) {
+        fn slider_shows_its_value(i in 0usize..29) {
             let stops = labs::interventions::parameter::EPSILONS;
             let share = share_of(&stops, stops[i]);
             prop_assert_eq!((share * (stops.len() - 1) as f64).round() as usize, i);
         }
 
         #[test]
-        fn shares_stay_on_the_track(stops in prop::collection::vec(-1e6f64..1e6, 0..20), value in any::<f64>()) {
+        fn slider_positions_stay_on_the_track(stops in prop::collection::vec(-1e6f64..1e6, 0..20), value in any::<f64>()) {
             let mut stops = stops;
             stops.sort_by(f64::total_cmp);
             prop_assert!((0.0..=1.0).contains(&share_of(&stops, value)));

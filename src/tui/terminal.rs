@@ -67,7 +67,7 @@ impl Screen {
     fn enter(mouse: bool) -> io::Result<Self> {
         #[cfg(unix)]
         let settings = guard::settings();
-        // From here on, dropping restores whatever has been set up.
+        // From here on, dropping restores everything that has been set up.
         #[cfg_attr(not(unix), allow(unused_mut))]
         let mut screen = Self {
             mouse,
@@ -193,8 +193,8 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     report
 }
 
-/// Handles signals and watches the terminal, each on a separate thread. The process thus ends soon after a request, even if the loop,
-/// crossterm or a write hangs.
+/// Handles signals and watches the terminal, each on a separate thread. The process therefore ends soon after a request, even if the
+/// loop, crossterm or a write hangs.
 #[cfg(unix)]
 fn attend(controls: &UnboundedSender<Control>) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};

@@ -14,7 +14,6 @@ pub enum Role {
     Text,
     /// Less important text: labels, units.
     Dim,
-    /// Headings and the title.
     Title,
     Border,
     /// Border of the focused pane.
@@ -76,11 +75,7 @@ pub struct Theme {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThemeError {
     #[error("theme {name}: {message}")]
-    Parse {
-        name: String,
-        /// Description of the error, with the line.
-        message: String,
-    },
+    Parse { name: String, message: String },
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
         name: String,
@@ -230,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_theme_without_colours_has_none() {
+    fn colourless_theme_has_no_colours() {
         let mono = Theme::shipped().into_iter().find(|t| t.name == "mono").unwrap();
         for style in mono.styles.values().chain(&mono.series) {
             assert_eq!((style.fg, style.bg), (None, None));
@@ -238,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn any_no_color_but_an_empty_one_overrules_the_wish() {
+    fn non_empty_no_color_overrides_the_theme() {
         let read = |value: Option<&str>| {
             let value = value.map(str::to_owned);
             Surroundings::read(|name| if name == "NO_COLOR" { value.clone() } else { None })
@@ -250,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_light_background_is_believed() {
+    fn light_background_selects_the_light_theme() {
         let read = |v: &str| {
             let v = v.to_owned();
             Surroundings::read(move |name| (name == "COLORFGBG").then(|| v.clone())).light
@@ -259,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_themes_say_why() {
+    fn broken_themes_give_a_reason() {
         for (text, part) in [
             ("[role]\nglitter = {}\n", "line 2"),
             ("series = [{}]\n[role]\ntext = { fg = \"vantablack\" }", "vantablack"),

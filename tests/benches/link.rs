@@ -25,8 +25,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Replaces ssh: starts the far end on this machine, copies bytes in both directions, and logs each message from the far end with its time,
-/// whether it reports progress, and its sizes as sent and unpacked.
+/// Replaces ssh: starts the far end on this machine and copies bytes in both directions. For each message from the far end, logs the
+/// time, whether it reports progress, and its sizes as sent and unpacked.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);

@@ -117,7 +117,7 @@ fn small(count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Gradients on sentences as long as those of the rationale set, with tokens of a different vocabulary.
+/// Gradients on sentences as long as in the rationale set, with tokens of a different vocabulary.
 fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let dir = folder.join(BASE.name);
     let model = load(&dir)?;

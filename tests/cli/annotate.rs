@@ -43,7 +43,7 @@ fn beside(path: &str, name: &str) -> String {
 /// Three raters rate one mask with a confidence of at most 2, so it is returned. A different word is then masked, which passes the second
 /// round. Finally, tokens are marked and the marks are rated.
 #[test]
-fn three_annotators_take_plain_sentences_to_gold_rationales() {
+fn three_annotators_produce_gold_rationales() {
     let probity = Probity::new();
     let set = sentences(&probity);
     let [masks, again, x, y, z, out, back, anna, gold, late] = [
@@ -115,7 +115,7 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
 }
 
 #[test]
-fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes_on() {
+fn valid_answers_are_kept_and_command_resumes() {
     let probity = Probity::new();
     let set = sentences(&probity);
     let masks = beside(&set, "masks.jsonl");
@@ -181,7 +181,7 @@ fn an_interrupt_loses_no_answer() {
 /// Three annotators rate their confidence in three masks: (4, 4, 3), (4, 3, 2) and (4, 4, 4). By the definition, from all pairs of values,
 /// α is 4/27. Three ratings by one annotator do not count as three annotators, and a rating of another answer does not count for this mask.
 #[test]
-fn a_mask_needs_three_people_who_rate_its_own_answer() {
+fn mask_needs_three_raters_of_its_answer() {
     let probity = Probity::new();
     let set = sentences(&probity);
     let masks = beside(&set, "masks.jsonl");
@@ -216,11 +216,11 @@ fn a_mask_needs_three_people_who_rate_its_own_answer() {
 /// Checks the means and α of each round. Sentence 0 passes in the second round; sentence 1 is dropped after the third. Corrected files
 /// record their round.
 #[test]
-fn a_rationale_is_corrected_twice_and_dropped_after_the_third_round() {
+fn rationale_is_corrected_twice_then_dropped() {
     let probity = Probity::new();
     let line = |id: usize, marks: &[usize]| json!({"sent_id": id, "sent_token": ["a", "b", "[MASK]", "d"], "mask_index": 2, "rationale_ids": marks});
     let mut anna = probity.file("anna.jsonl", &format!("{}\n{}\n", line(0, &[0, 1]), line(1, &[1])));
-    // Scores of three checkers by round and sentence; compactness of 11/3 passes, of 10/3 does not; sufficiency of 8/3 does not.
+    // Scores of three checkers by round and sentence. Compactness of 11/3 passes and 10/3 fails; sufficiency of 8/3 fails.
     let rounds: [&[[&str; 3]]; 3] = [
         &[["3 3", "3 4", "3 3"], ["2 4", "3 4", "3 4"]],
         &[["3 4", "3 4", "3 3"], ["3 3", "3 3", "3 4"]],

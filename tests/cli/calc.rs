@@ -49,7 +49,7 @@ fn recommended_n() {
 
 /// The expected numbers were computed independently, as in the tests of the bound.
 #[test]
-fn selectivity_and_code_lengths_have_their_own_number() {
+fn selectivity_and_code_lengths_have_separate_numbers() {
     let more = ["--dim", "768", "--control", ".52,.5", "--code-gap", ".08"];
     let v = asked(&[&["n", "--gap", "42/320", "--json"], &more[..]].concat());
     assert_eq!(keys(&v), ["bound", "epsilon", "n_total", "n_train", "parameters", "prequential", "selectivity"]);
@@ -75,7 +75,7 @@ fn selectivity_and_code_lengths_have_their_own_number() {
 
 /// Regression: the vector size used to be required even with a user-supplied bound, which already includes the classifier.
 #[test]
-fn a_bound_of_your_own_needs_no_size_of_vectors() {
+fn user_bound_needs_no_vector_size() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
     assert_eq!((v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")), (Some(640), Some("own"), None));
     let probity = Probity::new();
@@ -148,7 +148,7 @@ fn decorrelate() {
 
 /// Values from SciPy: squares of `jensenshannon(p, q, base=2)`.
 #[test]
-fn scores_by_jensen_shannon_are_offered_and_another_distance_is_refused() {
+fn jensen_shannon_is_accepted_and_other_distances_refused() {
     let to = ["score", "--before", ".7,.2,.1", "--after", ".1,.3,.6", "--target", "uniform", "--json", "--distance"];
     let found = asked(&[&to[..], &["js"]].concat());
     assert_eq!(keys(&found), ["completeness", "js", "m", "reliability", "selectivity"]);

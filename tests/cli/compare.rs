@@ -11,7 +11,7 @@ fn rows(first: bool) -> String {
 }
 
 #[test]
-fn two_files_are_matched_by_their_items() {
+fn files_are_matched_by_item() {
     let probity = Probity::new();
     let a = probity.file("a.jsonl", &(rows(true) + "{\"id\": \"more\", \"correct\": 1}\n"));
     let b = probity.file("b.jsonl", &rows(false));
@@ -52,7 +52,7 @@ fn two_files_are_matched_by_their_items() {
 
 /// A pilot without a difference has power 0 for any number of items, and the program explains this.
 #[test]
-fn sides_that_are_level_have_no_difference_to_see() {
+fn equal_sides_have_no_difference_to_detect() {
     let probity = Probity::new();
     let one = |right: u8| format!("{{\"id\": 1, \"correct\": {right}}}\n");
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("one.jsonl", &one(1)));
@@ -127,7 +127,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
 /// Regression: if four of thirty clusters differed, all in favour of one side, Student's t used to give p .044 and an interval above 0,
 /// although chance alone gives .125. The interval is a bound only if all clusters are equal.
 #[test]
-fn clusters_of_which_few_differ_show_no_difference() {
+fn few_differing_clusters_show_no_difference() {
     let probity = Probity::new();
     let clustered = |first: bool, differing: usize| {
         let row = |i: usize| format!("{i},{},{}\n", u8::from(first || i % 5 > 2 || i / 5 >= differing), i / 5);
@@ -166,7 +166,7 @@ fn files_that_cannot_be_compared_are_refused() {
 }
 
 #[test]
-fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
+fn partial_matches_are_counted_and_disjoint_sets_refused() {
     let probity = Probity::new();
     let some = |from: usize, to: usize| -> String {
         (from..to).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i % 2)).collect()
@@ -180,14 +180,14 @@ fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
 }
 
 #[test]
-fn an_identifier_that_comes_twice_is_refused_with_its_line() {
+fn duplicate_identifier_is_refused_with_its_line() {
     let probity = Probity::new();
     let a = probity.file("a.csv", "id,correct\n1,1\n2,0\n1,0\n");
     refused(&probity.run(&["compare", &a, &a]), 2, &["a.csv, line 4", "`1` occurs twice"]);
 }
 
 #[test]
-fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_says_so() {
+fn non_binary_metric_uses_paired_t_and_resampling() {
     let probity = Probity::new();
     let row = |i: usize, shift: usize| {
         format!("{{\"doc_id\": {i}, \"metrics\": [\"f1\"], \"f1\": {}}}\n", ((i + shift) % 7) as f64 / 7.0)
@@ -209,7 +209,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
 }
 
 #[test]
-fn values_that_are_no_numbers_and_negative_counts_are_refused() {
+fn non_numeric_values_and_negative_counts_are_refused() {
     let probity = Probity::new();
     for (name, value) in [("nan", "NaN"), ("infinite", "Infinity"), ("negative", "-1"), ("words", "\"often\"")] {
         let row = format!("{{\"id\": 1, \"correct\": {value}}}\n");
@@ -221,7 +221,7 @@ fn values_that_are_no_numbers_and_negative_counts_are_refused() {
 }
 
 #[test]
-fn a_line_of_enormous_length_is_refused_and_not_held_in_memory() {
+fn enormous_line_is_refused_without_buffering() {
     let probity = Probity::new();
     let long = format!("{{\"id\": 1, \"correct\": 1, \"x\": \"{}\"}}\n", "x".repeat(17 << 20));
     let a = probity.file("long.jsonl", &long);
@@ -246,7 +246,7 @@ fn sentences(n: usize, label: impl Fn(usize) -> &'static str) -> String {
 }
 
 #[test]
-fn sentences_of_one_class_cannot_be_probed() {
+fn single_class_cannot_be_probed() {
     let output = on_sentences(&Probity::new(), &sentences(60, |_| "past"));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let told = text(&output.stderr);
@@ -255,7 +255,7 @@ fn sentences_of_one_class_cannot_be_probed() {
 
 /// Regression: `Past` and `past` used to become two classes without a warning.
 #[test]
-fn labels_that_differ_in_case_alone_are_named() {
+fn labels_that_differ_only_in_case_are_reported() {
     let labels = |i: usize| ["Past", "past", "present"][i / 3 % 3];
     let output = on_sentences(&Probity::new(), &sentences(180, labels));
     let told = text(&output.stderr);
@@ -264,7 +264,7 @@ fn labels_that_differ_in_case_alone_are_named() {
 }
 
 #[test]
-fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
+fn class_with_too_few_sentences_is_named_with_a_fix() {
     let output = on_sentences(&Probity::new(), &sentences(60, |i| if i < 5 { "rare" } else { "common" }));
     let printed = text(&output.stderr);
     assert!(printed.contains("`rare` has 5 sentences") && printed.contains("task.sizes"), "{printed}");
@@ -272,7 +272,7 @@ fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
 
 /// A sentence in two parts of a file would be used for both training and testing, so it is used once and counted.
 #[test]
-fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
+fn sentence_in_two_parts_is_used_once_and_counted() {
     let label = |i: usize| if i.is_multiple_of(2) { "past" } else { "present" };
     let rows = sentences(60, label) + "te\tpast\tthe key number 0 is here\n";
     let output = on_sentences(&Probity::new(), &rows);
@@ -282,7 +282,7 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
 
 /// Regression: two labellings of the same sentences used to be compared unpaired without a note that they share sentences.
 #[test]
-fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
+fn two_labellings_explain_the_unpaired_comparison() {
     let probity = Probity::new();
     probity.file("tense.tsv", &sentences(120, |i| ["past", "present"][i % 2]));
     probity.file("number.tsv", &sentences(120, |i| ["one", "many"][i * 7 % 15 / 8]));
@@ -306,7 +306,7 @@ fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
 }
 
 #[test]
-fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
+fn study_runs_by_name_and_unknown_name_lists_studies() {
     let probity = Probity::new();
     refused(&probity.run(&["run", "--preset", "marginss"]), 2, &["margins"]);
     let output = probity.run(&["run", "--preset", "classifiers", "--forecast", "--json"]);
@@ -316,7 +316,7 @@ fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
 
 /// A small comparison with every additional measurement.
 #[test]
-fn what_stands_beside_the_comparison_is_found_and_said() {
+fn additional_measurements_are_reported() {
     let probity = Probity::new();
     let spec = probity.file(
         "also.toml",
@@ -393,7 +393,7 @@ fn the_lab_compares_files_headless() {
 
 /// Regression: the requested test used to affect only the power, but not the p-value next to it.
 #[test]
-fn the_test_that_counts_is_the_one_that_was_asked_for() {
+fn requested_test_decides() {
     let probity = Probity::new();
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("b.jsonl", &rows(false)));
     let tests = [("mid_p", "mid_p"), ("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")];
@@ -415,7 +415,7 @@ fn the_test_that_counts_is_the_one_that_was_asked_for() {
 
 /// Regression: the lab on files used to compare the first metric of the first file without naming the others.
 #[test]
-fn metrics_that_are_not_compared_are_told_of() {
+fn omitted_metrics_are_reported() {
     let probity = Probity::new();
     let rows = |more: &str| {
         (0..80).map(|i| format!("{{\"doc_id\": {i}, {more} \"acc\": {}}}\n", i % 3 % 2)).collect::<String>()
@@ -438,7 +438,7 @@ fn metrics_that_are_not_compared_are_told_of() {
 }
 
 #[test]
-fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
+fn headless_probe_comparison_is_reproducible() {
     let probity = Probity::new();
     let spec = probity.file(
         "probes.toml",

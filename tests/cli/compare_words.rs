@@ -4,7 +4,7 @@ use super::common::{Probity, text};
 
 /// Regression: a difference of one point with p .91 used to be reported as "beats".
 #[test]
-fn a_side_beats_the_other_only_where_the_test_rejects() {
+fn beats_is_said_only_if_the_test_rejects() {
     let probity = Probity::new();
     let rows = |first: bool, differ: (usize, usize)| {
         let right = |i: usize| if first { i >= differ.1 } else { i < differ.1 || i >= differ.0 + differ.1 };
@@ -36,7 +36,7 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
 
 /// Regression: the message used to omit why a few items in favour of one side give an interval above 0 but a p-value above .05.
 #[test]
-fn too_few_discordant_items_for_a_test_are_named() {
+fn too_few_discordant_items_are_reported() {
     let probity = Probity::new();
     let few = |differing: usize| {
         let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= differing);
@@ -55,7 +55,7 @@ fn too_few_discordant_items_for_a_test_are_named() {
 
 /// Regression: one discordant item out of eighty used to give an upper limit of tens of thousands of items.
 #[test]
-fn limits_that_few_discordant_items_cannot_give_are_named() {
+fn missing_upper_limits_are_explained() {
     let probity = Probity::new();
     let rows =
         |wrong: usize| (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>();
@@ -71,7 +71,7 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
 
 /// Regression: files with other items under the same identifiers used to give a verdict.
 #[test]
-fn other_items_are_refused_and_other_prompts_counted() {
+fn different_items_are_refused_and_different_prompts_counted() {
     let probity = Probity::new();
     let file = |name: &str, key: &str, begin: &str| {
         let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}, \"{key}\": \"{begin} {i}\"}}\n", i % 2);
@@ -90,7 +90,7 @@ fn other_items_are_refused_and_other_prompts_counted() {
 
 /// Regression: the model with the higher error used to be ahead.
 #[test]
-fn the_lower_error_is_ahead_and_the_direction_is_said() {
+fn lower_error_is_better_and_direction_is_stated() {
     let probity = Probity::new();
     for metric in ["error", "wer"] {
         let file = |name: &str, most: usize| {

@@ -3,7 +3,7 @@
 use super::common::{Probity, json_lines, refused, root, text};
 
 #[test]
-fn data_sets_are_shown_examined_and_converted() {
+fn data_sets_are_shown_checked_and_converted() {
     let probity = Probity::new();
     let rows = |file: &str| root().join("tests/rows").join(file).display().to_string();
     let run = |args: &[&str]| {
@@ -49,7 +49,7 @@ fn data_sets_are_shown_examined_and_converted() {
 }
 
 #[test]
-fn several_sets_are_shown_one_after_the_other() {
+fn several_sets_are_shown_in_order() {
     let probity = Probity::new();
     let rows = root().join("tests/rows/lama.jsonl").display().to_string();
     let output = probity.run(&["data", "show", &rows, "agreement", "--limit", "1", "--json"]);
@@ -62,7 +62,7 @@ fn several_sets_are_shown_one_after_the_other() {
 }
 
 #[test]
-fn data_sets_that_cannot_be_read_exit_2_with_file_line_and_what_was_expected() {
+fn unreadable_data_exits_2_with_file_line_and_expected_form() {
     let probity = Probity::new();
     let file = |text: &str| probity.file("bad.txt", text);
     let doctor = |path: &str| probity.run(&["data", "doctor", path]);

@@ -41,7 +41,7 @@ fn finished(probity: &Probity, name: &str, seeds: &[u64]) -> PathBuf {
 }
 
 #[test]
-fn what_is_complete_is_not_trained_again_and_what_is_other_is_refused() {
+fn complete_models_are_skipped_and_different_ones_refused() {
     let probity = Probity::new();
     let dir = finished(&probity, "bert-tiny", &[1, 2, 3]);
     let shown = dir.display().to_string();
@@ -63,7 +63,7 @@ fn what_is_complete_is_not_trained_again_and_what_is_other_is_refused() {
 }
 
 #[test]
-fn ranges_are_printed_and_nothing_is_written() {
+fn judge_prints_ranges_without_writing() {
     let probity = Probity::new();
     let dir = finished(&probity, "bert-mini", &[1, 2, 3, 4]);
     finished(&probity, "gpt2-tiny", &[1]);
@@ -96,7 +96,7 @@ fn ranges_are_printed_and_nothing_is_written() {
 }
 
 #[test]
-fn cards_take_the_scores_of_all_seeds_or_none_does() {
+fn either_all_cards_are_written_or_none() {
     let probity = Probity::new();
     let dir = finished(&probity, "bert-mini", &[2, 3]);
     let home = probity.state.path().join("models");
@@ -137,7 +137,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
 /// A training run is killed, restarted, then stopped; each time, unfinished work is removed.
 #[cfg(unix)]
 #[test]
-fn a_killed_training_leaves_nothing_that_counts() {
+fn killed_training_leaves_no_complete_model() {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 

@@ -43,7 +43,7 @@ fn merged(probity: &Probity, dir: &Path, name: &str) -> (String, Value) {
 
 /// Each run has its own folders, so that nothing comes from a cache.
 #[test]
-fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
+fn merged_shards_equal_a_single_run() {
     let (one, many) = (Probity::new(), Probity::new());
     let (spec, same) = (one.file("grid.toml", &grid()), many.file("grid.toml", &grid()));
     let whole = one.state.path().join("whole");
@@ -88,7 +88,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn parts_of_different_grids_are_refused() {
     let probity = Probity::new();
     let spec = probity.file("grid.toml", &grid());
     let dir = probity.state.path().join("out").display().to_string();
@@ -102,7 +102,7 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "not a folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
-    // A folder of a different experiment is refused, whatever it contains.
+    // A folder of a different experiment is always refused.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
@@ -123,7 +123,7 @@ fn what_does_not_belong_together_is_refused() {
 /// `sbatch` is replaced by a script that records its arguments.
 #[cfg(unix)]
 #[test]
-fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
+fn grid_is_submitted_if_sbatch_exists() {
     use std::os::unix::fs::PermissionsExt;
     let probity = Probity::new();
     let spec = probity.file("grid.toml", &grid());
@@ -148,7 +148,7 @@ fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
+fn cell_without_disk_space_is_reported_and_recomputed() {
     let probity = Probity::new();
     let spec = probity.file("grid.toml", &grid().replace("seed = [0, 1]", "seed = [0]").replace("\"all\"", "[1]"));
     let dir = probity.state.path().join("out");
@@ -161,7 +161,7 @@ fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
 
 /// Regression: the findings of a single experiment used to be written among the parts of a grid.
 #[test]
-fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
+fn plain_run_is_refused_in_a_grid_folder() {
     let probity = Probity::new();
     let dir = probity.state.path().join("grid");
     std::fs::create_dir(&dir).unwrap();
@@ -176,7 +176,7 @@ fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
 
 /// Regression: a part whose numbers were changed used to be skipped as done.
 #[test]
-fn a_part_whose_sum_is_wrong_is_computed_again() {
+fn part_with_wrong_checksum_is_recomputed() {
     let probity = Probity::new();
     let (spec, dir) = (probity.file("grid.toml", &grid()), probity.state.path().join("out"));
     run_in(&probity, &spec, &dir, &[]);

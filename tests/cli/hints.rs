@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::common::{Probity, root, text};
 
-/// Options named in a text.
 fn options(text: &str) -> Vec<String> {
     let word = |c: char| c.is_ascii_lowercase() || c == '-';
     let starts = text.match_indices("--").map(|(k, _)| k);
@@ -15,7 +14,7 @@ fn options(text: &str) -> Vec<String> {
 
 /// Regression: a hint used to name `--no-record`, which does not exist.
 #[test]
-fn hints_name_options_that_there_are() {
+fn hints_name_existing_options() {
     let probity = Probity::new();
     let mut known: Vec<String> = ["--features"].map(String::from).into();
     for command in [
@@ -62,7 +61,7 @@ fn hints_name_options_that_there_are() {
 
 /// Regression: `diff` used to call the values of every figure the same in both runs.
 #[test]
-fn a_comparison_of_runs_lists_the_values_of_figures_that_differ() {
+fn diff_lists_differing_figure_values() {
     let probity = Probity::new();
     let [few, many] = ["interventions", "agreement"].map(|name| root().join(format!("sessions/{name}.probity.jsonl")));
     let [few, many] = [few.to_str().unwrap(), many.to_str().unwrap()];

@@ -62,7 +62,7 @@ fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
 /// recognised as local.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_fetch_that_succeeds_without_the_token_says_so() {
+fn successful_fetch_without_token_reports_it() {
     let port = hub();
     let (open, here) = (format!("http://0.0.0.0:{port}"), format!("http://127.0.0.1:{port}"));
     for (endpoint, told) in [(&open, 1), (&here, 0)] {
@@ -79,7 +79,7 @@ fn a_fetch_that_succeeds_without_the_token_says_so() {
 }
 
 #[test]
-fn a_recorded_run_on_a_hub_keeps_neither_user_nor_password_of_its_address() {
+fn session_omits_credentials_of_the_hub_address() {
     let probity = Probity::new();
     let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", "org/m"));
     let endpoint = format!("http://someuser:somepassword@127.0.0.1:{}", hub());

@@ -30,7 +30,7 @@ use serde_json::Value;
 use common::{Probity, agreement, refused, text};
 
 #[test]
-fn bad_specs_exit_2_and_say_what_is_wrong() {
+fn invalid_specs_exit_2_with_the_reason() {
     let probity = Probity::new();
     let refused_spec = |name: &str, text: &str, words: &[&str]| {
         let path = probity.file(name, text);
@@ -58,7 +58,7 @@ fn bad_specs_exit_2_and_say_what_is_wrong() {
 }
 
 #[test]
-fn sessions_that_are_none_exit_2() {
+fn invalid_sessions_exit_2() {
     let probity = Probity::new();
     refused(&probity.run(&["replay", "nothing-here", "--headless"]), 2, &["nothing-here", "no such session"]);
     let path = probity.file("x.probity.jsonl", "hello\u{1b}[2J\n");
@@ -69,7 +69,7 @@ fn sessions_that_are_none_exit_2() {
 }
 
 #[test]
-fn calculators_answer_with_the_published_keys() {
+fn calculators_use_the_published_keys() {
     let probity = Probity::new();
     let output = probity.run(&["score", "--before", ".5,.3,.2", "--after", "10%,8/10,1e-1", "--target", "1", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -113,7 +113,7 @@ fn help_completions_manual_and_doctor_work_without_a_terminal() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_panic() {
+fn closed_pipe_does_not_panic() {
     let probity = Probity::new();
     let mut child = probity
         .command(&["man"])

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::common::{Probity, json_lines, refused, text};
 
 #[test]
-fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
+fn written_sets_are_read_back_completely() {
     let probity = Probity::new();
     let list = &json_lines(&probity.run(&["data", "list", "--json"]).stdout)[0];
     let mut seen = 0;
@@ -35,7 +35,7 @@ fn every_set_that_is_written_is_read_back_with_nothing_dropped() {
 }
 
 #[test]
-fn a_file_that_is_there_is_kept_and_the_mode_is_an_ordinary_one() {
+fn existing_file_is_kept_and_mode_is_ordinary() {
     let probity = Probity::new();
     let path = probity.file("old.txt", "mine\n");
     let make =
@@ -60,7 +60,7 @@ fn a_file_that_is_there_is_kept_and_the_mode_is_an_ordinary_one() {
 }
 
 #[test]
-fn slips_are_answered_and_clean_rows_are_those_that_the_doctor_keeps() {
+fn typos_get_suggestions_and_clean_rows_pass_the_doctor() {
     let probity = Probity::new();
     refused(&probity.run(&["data", "make", "past_presnt"]), 2, &["did you mean `past_present`?"]);
     let format = ["data", "make", "facts", "--format", "senteval"];

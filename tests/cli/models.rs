@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::common::{Probity, TINY, folder_of, refused, text};
 
 #[test]
-fn models_that_are_broken_are_refused_by_name() {
+fn broken_models_are_refused_by_name() {
     let probity = Probity::new();
     let folder = probity.state.path().join("model");
     std::fs::create_dir(&folder).unwrap();
@@ -19,7 +19,7 @@ fn models_that_are_broken_are_refused_by_name() {
 
 /// Regression: for the same folder, `run` used to exit with 1 but `models show` with 2.
 #[test]
-fn a_broken_folder_is_the_same_mistake_for_every_command() {
+fn broken_folder_gives_the_same_error_in_every_command() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     let name = at.display().to_string();
@@ -53,7 +53,7 @@ fn lose_a_tensor(path: &Path) -> String {
 }
 
 #[test]
-fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
+fn models_list_their_labs_and_unused_weights() {
     let probity = Probity::new();
     assert!(text(&probity.run(&["models", "list"]).stdout).contains("MB  built in; all labs"));
     let at = probity.state.path().join("m");
@@ -69,10 +69,10 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// Regression: no command used to report a tokenizer that differs from the one in transformers, and `tokens` and `check` used to print no
+/// Regression: no command used to report that transformers builds a different tokenizer, and `tokens` and `check` used to print no
 /// notices at all.
 #[test]
-fn tokens_and_check_warn_if_transformers_makes_another_tokenizer_of_a_folder() {
+fn tokens_and_check_warn_of_different_tokenizer_in_transformers() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     folder_of("bert-mini", &at);
@@ -93,7 +93,7 @@ fn tokens_and_check_warn_if_transformers_makes_another_tokenizer_of_a_folder() {
 
 /// Regression: unused tensors used to be mentioned only by `models show`, not by a run.
 #[test]
-fn a_run_says_once_that_stored_tensors_are_not_used() {
+fn run_reports_unused_tensors_once() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     folder_of("bert-tiny", &at);
@@ -108,7 +108,7 @@ fn a_run_says_once_that_stored_tensors_are_not_used() {
 }
 
 #[test]
-fn a_token_that_is_not_sent_is_told_of() {
+fn unsent_token_is_reported() {
     let probity = Probity::new();
     let told = |endpoint: &str, args: &[&str]| {
         let mut command = probity.command(args);
@@ -125,7 +125,7 @@ fn a_token_that_is_not_sent_is_told_of() {
 
 /// Nothing listens at this address, and no name is resolved. Regression: the advice used to be cut off the message.
 #[test]
-fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
+fn failed_fetch_explains_the_unsent_token_in_full() {
     let probity = Probity::new();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = probity.command(&["models", "show", &format!("org/{}m", "long-name-".repeat(8))]);
@@ -135,7 +135,7 @@ fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
 }
 
 #[test]
-fn an_empty_cache_folder_is_none_given() {
+fn empty_cache_variable_counts_as_unset() {
     let probity = Probity::new();
     let mut command = probity.command(&["models", "cache"]);
     command.env("PROBITY_CACHE_DIR", "").env("XDG_CACHE_HOME", probity.state.path());
@@ -145,7 +145,7 @@ fn an_empty_cache_folder_is_none_given() {
 }
 
 #[test]
-fn a_check_passes_deviates_or_says_what_it_needs() {
+fn check_passes_deviates_or_names_requirements() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     folder_of("bert-mini", &at);
@@ -178,7 +178,7 @@ fn a_check_passes_deviates_or_says_what_it_needs() {
 }
 
 #[test]
-fn a_pull_without_network_says_so_and_a_cached_model_is_listed() {
+fn offline_pull_is_reported_and_cached_model_listed() {
     let probity = Probity::new();
     let cache = probity.state.path().join("hub");
     let here = |args: &[&str]| {
@@ -203,7 +203,7 @@ fn a_pull_without_network_says_so_and_a_cached_model_is_listed() {
 }
 
 #[test]
-fn pickled_weights_become_a_folder_or_are_refused_with_the_global() {
+fn pickled_weights_are_converted_or_refused() {
     let probity = Probity::new();
     let folder = |name: &str| probity.state.path().join(name).display().to_string();
     let pickled = concat!(env!("CARGO_MANIFEST_DIR"), "/src/model/convert/fixtures/zip.pt");

@@ -20,7 +20,7 @@ fn data_finding(findings: &[Value]) -> &Value {
 }
 
 #[test]
-fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_without_it() {
+fn run_on_file_reports_drops_and_replays_without_the_file() {
     let probity = Probity::new();
     let folder = probity.state.path().join("own");
     std::fs::create_dir(&folder).unwrap();
@@ -72,7 +72,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
 
 /// The task's generated sentences give the same experiment when they are read from a file.
 #[test]
-fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
+fn generated_examples_in_a_file_give_the_same_numbers() {
     let probity = Probity::new();
     let path = probity.state.path().join("made.jsonl").display().to_string();
     let made = probity.run(&["data", "make", "agreement", "-n", "1500", "--seed", "5", "-o", &path]);
@@ -90,7 +90,7 @@ fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_line_and_fix() {
+fn unusable_files_are_named_with_line_and_fix() {
     let probity = Probity::new();
     let refuse = |data: &str, words: &[&str]| {
         let spec = probity.file("spec.toml", &spec(data));
@@ -133,7 +133,7 @@ fn on_changed(probity: &Probity, change: impl Fn(usize, &mut Value)) -> (Option<
 
 /// Selectivity is undefined if the other property is missing or has only one value. The run reports this and computes nothing.
 #[test]
-fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
+fn data_without_two_values_of_the_other_property_are_refused() {
     for keep in [None, Some("Sg")] {
         let (code, findings, _) = on_changed(&Probity::new(), |_, row| {
             let labels = row["labels"].as_object_mut().unwrap();
@@ -157,7 +157,7 @@ fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
 /// If labels are unrelated to the sentences, the oracle is at chance. The run reports this and names neither a best strength nor a better
 /// setting.
 #[test]
-fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
+fn oracle_at_chance_is_reported_without_optimum_or_front() {
     let (code, findings, said) = on_changed(&Probity::new(), |i, row| {
         // Both labels depend only on the row's position in a shuffled order.
         let coin = |k: usize| ["Sg", "Pl"][((i * 7_919) >> k) % 2];
@@ -207,7 +207,7 @@ fn natural_sentences_run_on_the_built_in_model() {
 
 /// Regression: a sentence longer than the encoder's limit used to end the run. It is now skipped, cut or read in windows, and counted.
 #[test]
-fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says_and_counted() {
+fn long_sentences_follow_the_spec_and_are_counted() {
     let probity = Probity::new();
     let folder = probity.state.path();
     let row = |i: usize, times: usize| {

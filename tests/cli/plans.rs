@@ -6,7 +6,7 @@ use super::common::{Probity, json_lines, refused, text};
 
 /// Regression: a sequential plan used to look at every item, regardless of its n, and no finding was marked as planned.
 #[test]
-fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
+fn early_stopping_plan_ends_at_its_n() {
     let probity = Probity::new();
     // Among the first 120 items, only the first side is right on every second one.
     let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
@@ -37,7 +37,7 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     let word = planned(&long);
     assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
     let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
-    assert_eq!(word[0]["at_n"], first, "it stops as soon as it may");
+    assert_eq!(word[0]["at_n"], first, "the test stops at the first step that permits it");
     assert!(printed.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{printed}");
     assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
 
@@ -48,7 +48,7 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
 /// Regression: on files, a plan used to count only if its n was the total number of items. A plan with early stopping used to be reported
 /// as "not stopped" where a sequential test is impossible.
 #[test]
-fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
+fn plan_on_files_is_evaluated_at_its_n_or_refused() {
     let probity = Probity::new();
     let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
     let rows = |first| {
@@ -110,7 +110,7 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
 /// A plan compares only some of the items in a file. The sign and the power of that comparison must not change the verdict on the sample
 /// size.
 #[test]
-fn a_plan_on_files_does_not_change_what_is_recommended() {
+fn plan_on_files_does_not_change_recommendations() {
     let probity = Probity::new();
     // The first side is clearly better overall, but not on every small subset.
     let right = |i: u64, first: bool| if first { i * 7 % 10 < 7 } else { i * 3 % 10 < 6 };
@@ -140,7 +140,7 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
 
 /// Regression: both sides used to have the same task, and a plan on probes counted only if some training size had its `n` test sentences.
 #[test]
-fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count() {
+fn separate_tasks_are_unpaired_and_probe_plans_count() {
     let probity = Probity::new();
     let run = |more: &str| {
         let spec = format!(

@@ -29,7 +29,7 @@ fn pairs() -> String {
 }
 
 #[test]
-fn the_keys_are_exactly_those_that_are_published() {
+fn json_keys_are_the_published_ones() {
     let probity = Probity::new();
     let file = probity.file("pairs.jsonl", &pairs());
     let v = asked(&probity, &["rationale", &file, "--json"]);
@@ -50,7 +50,7 @@ fn the_keys_are_exactly_those_that_are_published() {
 }
 
 #[test]
-fn readable_lines_state_n_intervals_and_chance() {
+fn text_output_states_n_intervals_and_chance() {
     let probity = Probity::new();
     let file = probity.file("pairs.jsonl", &pairs());
     let printed = text(&probity.run(&["rationale", &file]).stdout);
@@ -72,7 +72,7 @@ fn readable_lines_state_n_intervals_and_chance() {
 }
 
 #[test]
-fn gold_and_scores_may_be_in_files_of_their_own() {
+fn gold_and_scores_may_be_in_separate_files() {
     let probity = Probity::new();
     let rows = root().join("tests/rows");
     let [gold, predictions] =
@@ -92,7 +92,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
 }
 
 #[test]
-fn what_was_left_out_is_said() {
+fn omissions_are_reported() {
     let probity = Probity::new();
     let rows = format!(
         "{}{}\n{}\n{}\n",
@@ -119,7 +119,7 @@ fn what_was_left_out_is_said() {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_reason() {
+fn invalid_input_is_refused_with_a_reason() {
     let probity = Probity::new();
     let file = probity.file("pairs.jsonl", &pairs());
     for (option, value, word) in [
@@ -130,7 +130,7 @@ fn nonsense_is_refused_with_the_reason() {
         ("--match", "strng", "string"),
         ("--level", "2", "probability"),
         ("--level", "1", "between 0 and 1"),
-        ("--system", "x", "no scores of the system"),
+        ("--system", "x", "contain no scores of the system"),
     ] {
         refused(&probity.run(&["rationale", &file, option, value]), 2, &[word]);
     }
@@ -147,7 +147,7 @@ fn nonsense_is_refused_with_the_reason() {
 /// Two annotators and three checkers: one rationale passes, one is returned to both annotators, and one only to the annotator who marked
 /// it.
 #[test]
-fn several_people_agree_and_merge_in_rounds() {
+fn several_annotators_agree_and_merge_in_rounds() {
     let probity = Probity::new();
     let line = |id: u32, marks: &[u32], scores: Option<(u32, u32)>| {
         let mut line = json!({"sent_id": id, "sample_type": "ori", "sent_token": ["a", "b", "c", "d", "[MASK]"],

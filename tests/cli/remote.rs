@@ -1,5 +1,5 @@
-//! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback if
-//! there is one. It must behave like the local engine regardless of what happens to the link.
+//! The remote engine, through a script that replaces ssh and starts the far end on this machine, and through a real sshd on the loopback
+//! if there is one. It must behave like the local engine, even if the link breaks.
 
 mod ends;
 mod far;
@@ -32,7 +32,7 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
+fn remote_run_equals_local_run_and_leaves_two_sessions() {
     let (place, near) = (Place::new(), Probity::new());
     // The spec names local data, which is sent to the far end under the same name.
     near.file("rows.jsonl", &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout));
@@ -73,7 +73,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
 }
 
 #[test]
-fn a_link_that_is_cut_again_and_again_changes_no_number() {
+fn repeated_link_cuts_change_no_number() {
     let place = Place::new();
     let spec = Spec::parse(TINY, "tiny").unwrap();
     let whole = far::here();
@@ -95,7 +95,7 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
 
 /// The pause between attempts grows while the link is down, but the user can ask for an attempt at once.
 #[test]
-fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
+fn user_can_reconnect_at_once() {
     let place = Place::with("[ ! -e \"${0%/*}/down\" ] || exit 255\nfor there; do :; done\nexec sh -c \"$there\"");
     let (mut far, _) = place.connect(hello("down"));
     let _events = far.take_events().unwrap();
@@ -116,7 +116,7 @@ fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
 }
 
 #[test]
-fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer() {
+fn client_returns_to_everything_and_second_client_only_watches() {
     let place = Place::new();
     let spec = Spec::parse(TINY, "tiny").unwrap();
     let (mut first, _) = place.connect(hello("two"));
@@ -149,7 +149,7 @@ fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer()
 }
 
 #[test]
-fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself() {
+fn killed_engine_is_reported_and_idle_engine_ends() {
     let place = Place::new();
     let (mut far, _) = place.connect(hello("killed"));
     let mut events = far.take_events().unwrap();
@@ -173,7 +173,7 @@ fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself(
 }
 
 #[test]
-fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
+fn failed_connection_names_host_reason_and_remedy() {
     let near = Probity::new();
     let said = |script: &str| {
         let place = Place::with(script);
@@ -199,7 +199,7 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
 }
 
 #[test]
-fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
+fn remote_end_refuses_invalid_requests_and_noise() {
     let place = Place::new();
     let refused = |hello: Hello| match probity::remote::Far::connect(&place.address(), hello, &[]) {
         Ok(_) => panic!("the message was accepted"),
@@ -281,13 +281,13 @@ fn submitted_there_and_followed_here(place: &Place) {
 }
 
 #[test]
-fn the_login_node_submits_and_this_side_follows() {
+fn login_node_submits_and_client_follows() {
     submitted_there_and_followed_here(&Place::new());
 }
 
 /// Every command that uses the link reports an unknown host or a refused key in the same way.
 #[test]
-fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
+fn unknown_host_or_refused_key_is_named_with_a_remedy() {
     let near = Probity::new();
     let spec = near.file("tiny.toml", TINY);
     let unknown = "echo 'ssh: Could not resolve hostname gpu1: Name or service not known' >&2; exit 255";
@@ -315,7 +315,7 @@ fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
 
 /// A file size limit of a few kilobytes at the far end simulates a full disk.
 #[test]
-fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
+fn full_remote_disk_loses_no_number_and_is_reported() {
     let (near, spec) = (Probity::new(), Spec::parse(TINY, "tiny").unwrap());
     let there = "for there; do :; done\nexec sh -c \"$there\"";
     let full = Place::with(&format!("trap '' XFSZ; ulimit -f 4\n{there}"));
@@ -341,7 +341,7 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
 
 /// Regression: the error used to give no reason, because the full disk had no space for the reason either.
 #[test]
-fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
+fn engine_without_disk_space_reports_it() {
     let near = Probity::new();
     let file = near.file("tiny.toml", TINY);
     let none = Place::with("trap '' XFSZ; ulimit -f 0\nfor there; do :; done\nexec sh -c \"$there\"");
@@ -353,7 +353,7 @@ fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
 }
 
 #[test]
-fn a_grid_elsewhere_is_followed_as_one_here() {
+fn remote_grid_is_followed_like_a_local_one() {
     let (place, near) = (Place::new(), Probity::new());
     let spec = near.file("grid.toml", &format!("{}\n[grid]\nseed = [1, 2, 3]\n", TINY.replace("seed = 5\n", "")));
     let dir = place.path().join("a grid").display().to_string();

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::common::{Probity, SMALL, TINY, finals, json_lines, of_kind, refused, text};
 
 #[test]
-fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
+fn run_prints_findings_and_writes_figures_and_session() {
     let probity = Probity::new();
     let spec = probity.file("small.toml", SMALL);
     let out = probity.state.path().join("out");
@@ -102,7 +102,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
 }
 
 #[test]
-fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
+fn two_specs_have_separate_folders_and_sessions() {
     let probity = Probity::new();
     let one = probity.file("one.toml", TINY);
     // The second run uses the same probes, from the cache.
@@ -123,7 +123,7 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
 }
 
 #[test]
-fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
+fn failed_run_ends_with_error_summary_and_exit_code_1() {
     let probity = Probity::new();
     // The spec has valid names, but its layer does not exist.
     let spec = probity.file("layer.toml", &TINY.replace("[task]", "[site]\nlayer = 99\n[task]"));

@@ -38,7 +38,7 @@ fn is_heard(number: u32) -> bool {
 }
 
 #[test]
-fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
+fn signalled_run_reports_it_and_exits_with_its_code() {
     for (signal, number, code) in [("INT", 2, 130), ("TERM", 15, 143), ("HUP", 1, 129)] {
         if !is_heard(number) {
             eprintln!("skipped: SIG{signal} is ignored where these tests run");
@@ -55,8 +55,8 @@ fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_that_was_ignored_stays_so() {
-    // Simulates `nohup`. The second signal shows that the first had no effect; otherwise the exit code would be that of the first.
+fn ignored_signal_stays_ignored() {
+    // Simulates `nohup`. The exit code belongs to the second signal, which shows that the first had no effect.
     let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
     assert_eq!(ended, 143, "{stderr}");
 }
@@ -78,7 +78,7 @@ fn a_stopped_run_replaces_no_results() {
 
 /// A signal from a cluster's scheduler: the cell is recorded as stopped, and the next run computes it.
 #[test]
-fn a_share_that_is_told_to_end_records_its_cell() {
+fn terminated_shard_records_its_cell() {
     let probity = Probity::new();
     let out = probity.state.path().join("out");
     let args = ["--out", &out.display().to_string(), "--shard", "1/1"];
@@ -117,7 +117,7 @@ fn dripping() -> (u16, Receiver<()>) {
 
 /// Covers a run, which handles signals itself, and a download, which does not.
 #[test]
-fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
+fn first_ctrl_c_stops_waiting_for_a_slow_hub() {
     if !is_heard(2) {
         eprintln!("skipped: SIGINT is ignored where these tests run");
         return;
@@ -156,7 +156,7 @@ fn running(text: &str) -> Vec<String> {
 /// Regression: the jobs of a killed run used to continue for hours, and stopped jobs stayed.
 #[cfg(target_os = "linux")]
 #[test]
-fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {
+fn jobs_end_with_a_killed_parent() {
     let probity = Probity::new();
     let spec = probity.file("grid.toml", &(LARGE.replace("seed = 5\n", "") + "[grid]\nseed = [0, 1]\n"));
     let out = probity.state.path().join("killed-with-jobs").display().to_string();

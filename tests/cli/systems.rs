@@ -56,7 +56,7 @@ fn folders_are_compared_task_by_task_and_pooled() {
 /// Regression: two tasks with the same difference used to have an interval of width 0 and p below .001. Later there was no interval, so
 /// `--fail-if worse` passed although a side was clearly worse.
 #[test]
-fn few_tasks_are_taken_as_fixed() {
+fn few_tasks_are_treated_as_fixed() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
@@ -93,7 +93,7 @@ fn few_tasks_are_taken_as_fixed() {
 
 /// Regression: `--margin 1` used to mean the whole scale, and the margin was not printed.
 #[test]
-fn a_margin_is_in_one_unit_and_shown() {
+fn margin_has_one_unit_and_is_shown() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
@@ -115,7 +115,7 @@ fn a_margin_is_in_one_unit_and_shown() {
 
 /// Regression: a file truncated at the end of a line used to be accepted without a message.
 #[test]
-fn items_that_only_one_side_has_are_counted() {
+fn unmatched_items_are_counted() {
     let probity = Probity::new();
     let (a, b) = (folder(&probity, "a", 2, |_, _| true), folder(&probity, "b", 2, |_, i| i > 3));
     let file = format!("{b}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
@@ -131,7 +131,7 @@ fn items_that_only_one_side_has_are_counted() {
 
 /// Regression: for changed multiple-choice items, log-likelihoods used to be shown instead of options.
 #[test]
-fn flips_of_multiple_choice_name_the_options() {
+fn multiple_choice_flips_show_options() {
     let probity = Probity::new();
     let rows = |chosen: usize| {
         let row = |i: usize| {
@@ -156,7 +156,7 @@ fn flips_of_multiple_choice_name_the_options() {
 
 /// Regression: a misspelled `--where` used to give an empty list.
 #[test]
-fn a_fact_that_no_item_has_names_those_there_are() {
+fn unknown_attribute_lists_known_ones() {
     let probity = Probity::new();
     let (a, b) = (folder(&probity, "a", 2, |_, _| true), folder(&probity, "b", 2, |_, i| i > 3));
     let run = |fact: &str| probity.run(&["compare", &a, &b, "--flips", "--where", fact]);
@@ -166,7 +166,7 @@ fn a_fact_that_no_item_has_names_those_there_are() {
 }
 
 #[test]
-fn the_same_results_twice_are_a_warning() {
+fn duplicate_results_cause_a_warning() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 2, |_, _| true);
     let output = probity.run(&["compare", &a, &format!("{a}/")]);
@@ -197,7 +197,7 @@ fn conditions_exit_with_3_and_reports_are_written() {
 }
 
 #[test]
-fn three_folders_make_a_matrix_and_flips_show_both_answers() {
+fn three_folders_give_a_matrix_and_flips_show_both_answers() {
     let probity = Probity::new();
     let make = |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
     let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
@@ -223,7 +223,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
 
 /// A run over three folders gives the same numbers as `compare`.
 #[test]
-fn a_run_compares_every_two_of_several_folders() {
+fn run_compares_every_pair_of_folders() {
     let probity = Probity::new();
     let make = |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
     let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
@@ -247,7 +247,7 @@ fn a_run_compares_every_two_of_several_folders() {
 }
 
 #[test]
-fn a_folder_with_two_runs_of_a_task_says_which() {
+fn two_runs_of_a_task_in_a_folder_are_named() {
     let probity = Probity::new();
     let (a, b) = (folder(&probity, "a", 1, |_, _| true), folder(&probity, "b", 1, |_, i| i > 3));
     let later = format!("{a}/model/samples_task0_2025-01-01T00-00-00.000001.jsonl");
@@ -261,7 +261,7 @@ fn a_folder_with_two_runs_of_a_task_says_which() {
 }
 
 #[test]
-fn items_that_differ_under_one_identifier_are_refused() {
+fn different_items_with_one_identifier_are_refused() {
     let probity = Probity::new();
     let file = |name: &str, target: &str| {
         let row = |i: usize| format!("{{\"id\": {i}, \"correct\": 1, \"target\": \"{target}{i}\"}}\n");
@@ -276,7 +276,7 @@ fn items_that_differ_under_one_identifier_are_refused() {
 }
 
 #[test]
-fn a_plan_needs_no_data() {
+fn plan_needs_no_data() {
     let probity = Probity::new();
     let asked = ["power", "--plan", "--metric", "accuracy", "--accuracy", "80%", "--difference", "2%", "--json"];
     let v = &json_lines(&probity.run(&asked).stdout)[0];
@@ -293,7 +293,7 @@ fn a_plan_needs_no_data() {
 
 /// Regression: files with several filters used to be refused unless a filter was named.
 #[test]
-fn every_filter_that_both_files_have_is_compared() {
+fn common_filters_are_compared() {
     let probity = Probity::new();
     let rows = |filters: [&str; 2], right: usize| {
         let row = |filter: &str, i: usize| {
@@ -321,7 +321,7 @@ fn every_filter_that_both_files_have_is_compared() {
 }
 
 #[test]
-fn a_folder_of_parquet_files_says_how_to_convert_them() {
+fn parquet_folder_explains_conversion() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 1, |_, _| true);
     let details = std::path::Path::new(&a).parent().unwrap().join("details");

@@ -15,7 +15,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
+fn existing_results_are_reported_before_computing() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
     for name in ["findings.jsonl", "pareto-mine.png"] {
@@ -32,7 +32,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
 
 /// A run with a memory limit that cannot be kept fails after it has begun.
 #[test]
-fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
+fn failed_run_replaces_and_draws_nothing() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
     let (old, new) = (probity.state.path().join("old"), probity.state.path().join("new"));
@@ -57,7 +57,7 @@ fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
 }
 
 #[test]
-fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
+fn full_disk_leaves_no_partial_file() {
     let probity = Probity::new();
     let out = probity.state.path().join("out");
     std::fs::create_dir(&out).unwrap();
@@ -80,7 +80,7 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
 }
 
 #[test]
-fn rows_go_to_files_only() {
+fn converted_rows_go_only_to_files() {
     let probity = Probity::new();
     let at = |name: &str| probity.state.path().join(name).display().to_string();
     let pipe = at("pipe");
@@ -96,7 +96,7 @@ fn rows_go_to_files_only() {
 }
 
 #[test]
-fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
+fn export_never_overwrites_and_reports_paths() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
     let run = probity.run(&["run", &spec, "--quiet", "--session", "s.probity.jsonl"]);
@@ -118,7 +118,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
 }
 
 #[test]
-fn a_warning_is_said_once() {
+fn warning_is_printed_once() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
     // A regular file at the path of the cache folder.
@@ -151,7 +151,7 @@ fn killed_while_writing(mut command: Command, folder: &Path) -> String {
 
 /// An unfinished file of a dead process may belong to a different machine that shares the folder, so it is kept for an hour.
 #[test]
-fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
+fn unfinished_files_are_removed_after_an_hour() {
     let probity = Probity::new();
     let (spec, long) = (probity.file("tiny.toml", TINY), probity.file("long.toml", LARGE));
     let out = probity.state.path().join("out");
@@ -184,7 +184,7 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
 
 /// A session lists the figures it can draw, and writes all of them and a one-page report.
 #[test]
-fn a_session_lists_its_figures_writes_all_and_a_report() {
+fn session_lists_and_writes_figures_and_report() {
     let probity = Probity::new();
     let session = format!("{}/tests/replay/first.probity.jsonl", env!("CARGO_MANIFEST_DIR"));
     let listed = probity.run(&["export", &session, "--list"]);
@@ -221,7 +221,7 @@ fn a_session_lists_its_figures_writes_all_and_a_report() {
 /// Running the output of `--script` reproduces the numbers in the session.
 #[cfg(unix)]
 #[test]
-fn the_script_of_a_session_computes_its_numbers_again() {
+fn session_script_reproduces_its_numbers() {
     let probity = Probity::new();
     let session = format!("{}/sessions/power.probity.jsonl", env!("CARGO_MANIFEST_DIR"));
     let folder = probity.state.path().join("a gain");
@@ -254,7 +254,7 @@ fn the_script_of_a_session_computes_its_numbers_again() {
 
 /// Regression: a run whose session could not be written used to exit with 0.
 #[test]
-fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
+fn unrecorded_run_exits_1_and_names_the_file() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
     let blocked = probity.file("no-folder", "a file");

@@ -17,7 +17,7 @@ use probity::lab::prompts::spec::{Sharing, Spec, Weighting};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::estimate::Estimate;
 
-/// The rule for candidate answers with which every number was computed.
+/// The rule for candidate answers behind every number.
 const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 4] = ["bert-mini", "roberta-mini", "gpt2-mini", "bart-mini"];
 const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [

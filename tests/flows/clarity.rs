@@ -5,7 +5,7 @@ use super::*;
 /// Regression: a question about an earlier run used to stay unanswered without a message, because the engine keeps only the models of the
 /// latest run.
 #[test]
-fn what_can_no_longer_be_asked_says_why() {
+fn questions_about_earlier_runs_give_a_reason() {
     let mut h = Harness::finished(120, 40);
     h.keys("4 r 2");
     let effects = h.slide().keys("l");
@@ -14,7 +14,7 @@ fn what_can_no_longer_be_asked_says_why() {
 }
 
 #[test]
-fn the_answer_of_other_settings_or_of_a_part_says_so() {
+fn answer_of_other_settings_or_partial_run_is_marked() {
     for (columns, rows) in [(120, 40), (80, 24)] {
         let mut h = Harness::running(columns, rows);
         h.events_of(1, measured(2400, true));
@@ -29,7 +29,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
 
 /// Regression: the answer of a run replaced after two of six methods used to be "Best: AlterRep", as if the run had finished.
 #[test]
-fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
+fn answer_of_stopped_run_is_marked_as_partial() {
     for (columns, rows, said) in [(120, 40, "Partial answer, cancelled"), (80, 24, ": Undecided: ")] {
         let mut h = Harness::finished(columns, rows);
         assert!(!h.screen().contains(said), "{}", h.screen());
@@ -45,7 +45,7 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
 
 /// Regression: the key for a later run used to be "not available here", and the comparison offered only the example, without a reason.
 #[test]
-fn the_only_run_is_the_latest_and_has_no_other_to_compare_with() {
+fn single_run_explains_missing_runs() {
     let mut h = Harness::finished(120, 40);
     for (key, said) in [("}", "this is the latest run of this lab"), ("{", "this is the first run of this lab")] {
         h.keys(key);
@@ -55,9 +55,9 @@ fn the_only_run_is_the_latest_and_has_no_other_to_compare_with() {
     assert!(h.screen().contains("No other finished run in this lab"), "{}", h.screen());
 }
 
-/// Regression: the whole answer used to stand below the lab's general question instead of that of the run.
+/// Regression: the whole answer used to be headed by the lab's general question instead of the run's question.
 #[test]
-fn the_whole_answer_is_headed_by_the_question_of_its_run() {
+fn whole_answer_has_the_question_of_its_run() {
     let mut h = Harness::finished(120, 40);
     let run = h.state.board.run_of(lab::LabId::Interventions).unwrap().job.spec.clone();
     h.keys("A");
@@ -68,7 +68,7 @@ fn the_whole_answer_is_headed_by_the_question_of_its_run() {
 
 /// Regression: after a switch to the other oracle, the answer of the first oracle used to stay, and the strength changed without notice.
 #[test]
-fn answer_list_and_strength_are_by_the_oracle_on_the_screen() {
+fn answer_list_and_strength_use_the_shown_oracle() {
     for size in [(120, 40), (80, 24)] {
         let mut h = Harness::finished(size.0, size.1);
         assert!(h.screen().contains("MLP oracle)"), "{}", h.screen());
@@ -83,7 +83,7 @@ fn answer_list_and_strength_are_by_the_oracle_on_the_screen() {
 
 /// Regression: the cursor used to start on the shown run, which was then compared with itself.
 #[test]
-fn a_run_is_compared_with_another_one() {
+fn comparison_starts_on_another_run() {
     let mut h = Harness::finished(120, 40);
     h.keys("r r");
     h.events_of(2, measured(2400, true));
@@ -93,7 +93,7 @@ fn a_run_is_compared_with_another_one() {
 }
 
 #[test]
-fn a_letter_in_a_number_is_refused_while_it_is_typed() {
+fn letters_in_numbers_are_refused_while_typing() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.row("seed");

@@ -23,7 +23,7 @@ fn asked(effects: &[Effect]) -> (u64, u64, f64) {
 }
 
 #[test]
-fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() {
+fn slider_requests_and_shows_other_test_settings() {
     let mut h = has_compared(120, 40);
     let needed = |h: &Harness| h.state.board.results::<Results>().needed().unwrap().value.clone();
     let before = needed(&h);
@@ -42,7 +42,7 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
 
 /// With only the recording, questions about different settings are answered from the run's findings.
 #[test]
-fn a_replay_answers_other_terms_without_a_model() {
+fn replay_answers_other_test_settings_without_a_model() {
     let live = has_compared(120, 40);
     let mut replay = replayed(&live.record, 120, 40);
     replay.keys("3");
@@ -83,7 +83,7 @@ fn a_slider_is_answered_at_once() {
 
 /// Regression: a comparison whose results had been seen could be planned after a different one had been run.
 #[test]
-fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
+fn seen_comparison_cannot_be_planned() {
     let mut h = has_compared(120, 40);
     let planned = |h: &Harness| h.state.screens.power.spec.plan.is_some();
     h.keys("t p");
@@ -110,7 +110,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
 
 /// Regression: with results on the screen, the level could be changed, and the next run claimed to be planned.
 #[test]
-fn terms_chosen_after_results_are_not_what_was_planned() {
+fn settings_changed_after_results_are_not_planned() {
     let mut h = Harness::started(120, 40);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
     h.keys("3 t p r");
@@ -148,7 +148,7 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
 /// Regression: a different seed, which only reorders a file's items, used to allow a new plan. The command shown for an answer with a
 /// different margin used to contain the plan.
 #[test]
-fn another_order_of_a_files_items_is_no_new_comparison() {
+fn reordered_items_are_the_same_comparison() {
     let mut start = start();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| {
@@ -185,7 +185,7 @@ fn another_order_of_a_files_items_is_no_new_comparison() {
 }
 
 #[test]
-fn two_sides_are_set_up_by_name() {
+fn sides_are_set_up_by_name() {
     let mut h = has_compared(120, 40);
     let screen = h.screen();
     assert!(screen.contains("A model           bert-mini"), "{screen}");
@@ -198,7 +198,7 @@ fn two_sides_are_set_up_by_name() {
 }
 
 #[test]
-fn base_lines_stand_beside_the_probes() {
+fn baselines_are_shown_next_to_probes() {
     let mut h = has_compared(120, 40);
     h.focus(probity::tui::screens::power::VERDICT);
     h.keys("z");
@@ -208,7 +208,7 @@ fn base_lines_stand_beside_the_probes() {
 }
 
 #[test]
-fn comparisons_join_the_family_of_the_session() {
+fn comparisons_join_the_session_family() {
     let mut h = has_compared(120, 40);
     assert_eq!(h.state.board.family.len(), 2);
     h.keys("F");
@@ -218,7 +218,7 @@ fn comparisons_join_the_family_of_the_session() {
 
 /// Regression: a comparison rerun for a different target power used to be counted in the family again.
 #[test]
-fn the_same_comparison_for_another_power_is_the_same_question() {
+fn other_target_power_is_the_same_comparison() {
     let mut h = has_compared(120, 40);
     let before = h.state.board.family.len();
     h.slide().keys("l r");
@@ -235,7 +235,7 @@ fn the_same_comparison_for_another_power_is_the_same_question() {
 
 /// Regression: a typed pilot size used to be rounded down to a power of two, even though the engine had answered for the typed size.
 #[test]
-fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
+fn typed_pilot_size_is_used_exactly() {
     let mut h = has_compared(120, 40);
     h.state.screens.power.pilot = Some(300);
     let (ticket, generation, target) = asked(&h.slide().keys("l"));
@@ -249,7 +249,7 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
 
 /// Regression: power and recommended sizes by number of training sentences (the paper's Tables 2 to 4) used to be missing from the screen.
 #[test]
-fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
+fn power_and_recommendations_by_size_are_one_key_away() {
     let mut h = has_compared(120, 40);
     let mut seen = String::new();
     for _ in 0..8 {
@@ -263,7 +263,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
 
 /// A plan's comparison of fewer items is worded like the comparison of all items, and precedes it.
 #[test]
-fn the_verdict_quotes_the_comparison_that_it_is_of() {
+fn verdict_quotes_its_comparison() {
     let whole = has_compared(120, 40).state.board.family.members()[1].clone();
     let mut h = comparing(120, 40);
     let smaller = Comparison { n: whole.n / 2, p: 0.987, planned: true, spec: "other".into(), ..whole.clone() };
@@ -276,7 +276,7 @@ fn the_verdict_quotes_the_comparison_that_it_is_of() {
 }
 
 #[test]
-fn before_a_comparison_sliders_ask_nothing() {
+fn sliders_send_nothing_before_a_comparison() {
     let mut h = comparing(120, 40);
     assert!(sent(&h.slide().keys("l")).is_empty());
     assert!(h.screen().contains("Verdict"));
@@ -360,7 +360,7 @@ fn systems(h: &mut Harness) {
 }
 
 #[test]
-fn a_pair_of_systems_opens_its_tasks() {
+fn pair_of_systems_opens_its_tasks() {
     use probity::tui::screens::power::SIZES;
     let mut h = Harness::started(160, 45);
     systems(&mut h);
@@ -377,7 +377,7 @@ fn a_pair_of_systems_opens_its_tasks() {
 }
 
 #[test]
-fn a_task_of_two_folders_opens_the_items_that_changed() {
+fn task_opens_its_changed_items() {
     use probity::tui::screens::power::SIZES;
     let mut h = Harness::started(160, 45);
     folders(&mut h);
@@ -404,7 +404,7 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
 
 /// Regression: long names of the two sides used to leave no space for the values of two runs.
 #[test]
-fn rows_of_two_runs_have_short_names_and_both_values_at_80_columns() {
+fn rows_of_two_runs_fit_80_columns() {
     let mut h = has_compared(80, 24);
     h.row("seed");
     h.keys("enter 7 enter r");

@@ -31,7 +31,7 @@ fn failure() -> Event {
 }
 
 #[test]
-fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
+fn i_shows_contents_and_c_runs_the_doctor() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("6 enter");
     let request = asked(&effects);
@@ -63,7 +63,7 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
 }
 
 #[test]
-fn a_set_that_is_added_joins_the_list_with_its_rows() {
+fn added_set_is_listed_with_its_rows() {
     let mut h = added();
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor is on the added set");
     h.event(common::held(TICKET));
@@ -73,7 +73,7 @@ fn a_set_that_is_added_joins_the_list_with_its_rows() {
 }
 
 #[test]
-fn a_set_that_cannot_be_read_says_why_in_its_pane_and_in_the_notices() {
+fn unreadable_set_is_reported_in_pane_and_notices() {
     let mut h = added();
     h.event(failure());
     let screen = h.screen();
@@ -87,7 +87,7 @@ fn a_set_that_cannot_be_read_says_why_in_its_pane_and_in_the_notices() {
 }
 
 #[test]
-fn an_empty_path_is_refused_and_escape_asks_nothing() {
+fn empty_path_is_refused_and_escape_sends_nothing() {
     let mut h = Harness::finished(120, 40);
     h.keys("6 a");
     assert!(h.keys("enter").is_empty());
@@ -97,7 +97,7 @@ fn an_empty_path_is_refused_and_escape_asks_nothing() {
 }
 
 #[test]
-fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
+fn cancel_key_stops_questions_then_quits() {
     let mut h = Harness::finished(120, 40);
     h.keys("6 t d");
     h.event(common::data_progress(TICKET));
@@ -115,7 +115,7 @@ fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
 }
 
 #[test]
-fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
+fn cancel_key_stops_the_run_first_outside_the_data_lab() {
     let mut h = Harness::running(120, 40);
     let [data, run] = [&["6", "enter"][..], &["2"]].map(|keys| keys.join(" "));
     h.keys(&data);
@@ -127,7 +127,7 @@ fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
 }
 
 #[test]
-fn answers_to_questions_that_were_asked_anew_no_longer_count() {
+fn outdated_answers_are_ignored() {
     let mut h = Harness::finished(120, 40);
     h.keys("6 enter enter");
     let stale = h.state.board.stale;
@@ -139,7 +139,7 @@ fn answers_to_questions_that_were_asked_anew_no_longer_count() {
 }
 
 #[test]
-fn a_long_answer_scrolls_to_its_end_and_no_further() {
+fn long_answer_scrolls_to_its_end() {
     let mut h = Harness::finished(80, 24);
     h.keys("6 enter");
     h.event(common::held(TICKET));
@@ -156,7 +156,7 @@ fn a_long_answer_scrolls_to_its_end_and_no_further() {
 }
 
 #[test]
-fn commands_and_answers_rebuild_the_same_board_and_a_replay_asks_nothing() {
+fn record_rebuilds_the_board_and_replay_asks_nothing() {
     let mut h = added();
     h.event(failure());
     h.keys("enter t d");
@@ -172,7 +172,7 @@ fn commands_and_answers_rebuild_the_same_board_and_a_replay_asks_nothing() {
 }
 
 #[test]
-fn a_click_on_a_line_moves_the_cursor_there() {
+fn click_moves_the_cursor() {
     let mut h = Harness::finished(120, 40);
     h.keys("6");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));

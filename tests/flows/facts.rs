@@ -16,7 +16,7 @@ fn asked(effects: &[Effect]) -> Option<Asked> {
 }
 
 #[test]
-fn an_own_prompt_is_typed_asked_and_listed_with_its_scores() {
+fn typed_prompt_is_asked_and_listed() {
     let mut h = Harness::recalling(120, 40, true);
     h.keys("o");
     h.typed("[X] : [Y]");
@@ -33,7 +33,7 @@ fn an_own_prompt_is_typed_asked_and_listed_with_its_scores() {
 }
 
 #[test]
-fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
+fn other_relation_shows_its_prompts_and_instances() {
     let mut h = Harness::recalling(120, 40, true);
     h.focus(RELATIONS);
     h.keys("j j");
@@ -51,7 +51,7 @@ fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
 }
 
 #[test]
-fn every_figure_is_drawn_at_both_sizes_and_exported() {
+fn figures_are_drawn_at_both_sizes_and_exported() {
     for (columns, rows) in [(120, 40), (80, 24)] {
         let mut h = Harness::recalling(columns, rows, true);
         h.focus(FIGURE);
@@ -69,7 +69,7 @@ fn every_figure_is_drawn_at_both_sizes_and_exported() {
 }
 
 #[test]
-fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
+fn key_toggles_published_numbers() {
     let mut h = Harness::recalling(120, 40, true);
     h.focus(FIGURE);
     h.keys("b");
@@ -84,7 +84,7 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
 
 /// Regression: the numbers below a figure used to be cut at 120 columns.
 #[test]
-fn nothing_that_matters_is_cut_on_the_usual_screen() {
+fn important_numbers_fit_at_120_columns() {
     let mut h = Harness::recalling(120, 40, true);
     h.focus(FIGURE);
     for _ in 0..13 {
@@ -99,7 +99,7 @@ fn nothing_that_matters_is_cut_on_the_usual_screen() {
 }
 
 #[test]
-fn results_of_one_lab_stay_while_another_runs() {
+fn results_stay_while_another_lab_runs() {
     let mut h = Harness::recalling(120, 40, true);
     h.keys("2 r");
     h.events_of(2, measured(480, false));
@@ -108,7 +108,7 @@ fn results_of_one_lab_stay_while_another_runs() {
 }
 
 #[test]
-fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
+fn record_rebuilds_the_shown_board() {
     let mut h = Harness::recalling(120, 40, true);
     h.keys("o");
     h.typed("[X] : [Y]");

@@ -65,7 +65,7 @@ fn quits(effects: &[Effect]) -> bool {
 }
 
 #[test]
-fn the_start_asks_for_models_runs_the_default_and_asks_for_a_point() {
+fn start_requests_models_run_and_point() {
     let mut h = Harness::new(120, 40);
     let effects = h.act(Action::Start);
     let sent = sent(&effects);
@@ -79,7 +79,7 @@ fn the_start_asks_for_models_runs_the_default_and_asks_for_a_point() {
 }
 
 #[test]
-fn the_slider_moves_at_once_and_asks_for_its_value() {
+fn slider_moves_at_once_and_requests_its_value() {
     let mut h = Harness::finished(120, 40);
     let next = h.state.board.ticket + 1;
     let effects = h.slide().keys("l");
@@ -93,7 +93,7 @@ fn the_slider_moves_at_once_and_asks_for_its_value() {
 }
 
 #[test]
-fn an_off_grid_value_shows_the_nearest_point_until_its_answer_comes() {
+fn off_grid_value_shows_nearest_point_until_answered() {
     let mut h = Harness::finished(120, 40);
     h.keys("=");
     h.typed("0.1");
@@ -106,7 +106,7 @@ fn an_off_grid_value_shows_the_nearest_point_until_its_answer_comes() {
 }
 
 #[test]
-fn a_point_on_fewer_examples_does_not_replace_the_curve() {
+fn point_on_fewer_examples_does_not_replace_the_curve() {
     let mut h = Harness::finished(120, 40);
     h.slide().keys("l");
     h.answer(500);
@@ -115,7 +115,7 @@ fn a_point_on_fewer_examples_does_not_replace_the_curve() {
 }
 
 #[test]
-fn another_method_is_drawn_without_a_new_run() {
+fn other_method_is_drawn_without_a_new_run() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("m");
     let p = only_point(&effects);
@@ -127,7 +127,7 @@ fn another_method_is_drawn_without_a_new_run() {
 }
 
 #[test]
-fn the_best_strength_is_one_key_away() {
+fn one_key_moves_to_the_best_strength() {
     let mut h = Harness::finished(120, 40);
     let effects = h.slide().keys("M M l l t b");
     let p = point(sent(&effects)[4]).unwrap().1;
@@ -136,7 +136,7 @@ fn the_best_strength_is_one_key_away() {
 }
 
 #[test]
-fn every_method_keeps_its_own_slider() {
+fn methods_keep_separate_sliders() {
     let mut h = Harness::finished(120, 40);
     let pgd = marker(&h.state);
     h.slide().keys("l l l m l M");
@@ -149,7 +149,7 @@ fn every_method_keeps_its_own_slider() {
 }
 
 #[test]
-fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
+fn changed_setup_ignores_events_of_the_old_run() {
     let mut h = Harness::running(120, 40);
     h.row("site.layer");
     assert!(h.slide().keys("h").is_empty(), "a change alone starts nothing");
@@ -163,7 +163,7 @@ fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
 }
 
 #[test]
-fn a_changed_setup_can_be_taken_back() {
+fn changed_setup_can_be_undone() {
     let mut h = Harness::finished(120, 40);
     let before = h.lab().spec.clone();
     h.focus(setup::PANE);
@@ -176,7 +176,7 @@ fn a_changed_setup_can_be_taken_back() {
 }
 
 #[test]
-fn an_option_asks_for_a_point_with_its_value_and_marks_the_setup() {
+fn option_requests_a_point_and_marks_the_setup() {
     let mut h = Harness::finished(120, 40);
     h.row("method.pgd.steps");
     let effects = h.slide().keys("h");
@@ -185,7 +185,7 @@ fn an_option_asks_for_a_point_with_its_value_and_marks_the_setup() {
 }
 
 #[test]
-fn space_selects_models_and_none_at_all_is_refused() {
+fn space_selects_models_and_run_needs_one() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.keys("j space");
@@ -198,7 +198,7 @@ fn space_selects_models_and_none_at_all_is_refused() {
 }
 
 #[test]
-fn enter_in_a_list_of_ticks_wants_the_entry_too() {
+fn enter_in_a_checkbox_list_ticks_the_entry() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.keys("j enter");
@@ -214,7 +214,7 @@ fn enter_in_a_list_of_ticks_wants_the_entry_too() {
 }
 
 #[test]
-fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
+fn several_models_are_run_and_drawn_in_turn() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.keys("j space r");
@@ -224,7 +224,7 @@ fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
 }
 
 #[test]
-fn the_oracle_is_switched_without_asking_for_a_strength_that_stays() {
+fn oracle_switch_at_same_strength_sends_nothing() {
     let mut h = Harness::finished(120, 40);
     h.slide().keys("l");
     assert!(h.keys("t o").is_empty());
@@ -233,7 +233,7 @@ fn the_oracle_is_switched_without_asking_for_a_strength_that_stays() {
 }
 
 #[test]
-fn ctrl_c_stops_and_never_quits() {
+fn ctrl_c_stops_without_quitting() {
     let mut h = Harness::running(120, 40);
     let effects = h.keys("ctrl-c");
     assert!(matches!(sent(&effects)[..], [Command::Cancel { job: 1 }]) && !quits(&effects));
@@ -244,7 +244,7 @@ fn ctrl_c_stops_and_never_quits() {
 }
 
 #[test]
-fn a_new_run_after_a_cancelled_one_can_be_cancelled_too() {
+fn run_after_a_cancelled_one_can_be_cancelled() {
     let mut h = Harness::running(120, 40);
     h.keys("ctrl-c");
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 3.0 });
@@ -269,7 +269,7 @@ fn quitting_while_a_run_is_in_progress_asks_first() {
 }
 
 #[test]
-fn typing_q_never_quits() {
+fn typed_q_does_not_quit() {
     for keys in [": q", "? q", "ctrl-s q", "= q"] {
         let mut h = Harness::finished(120, 40);
         assert!(!quits(&h.keys(keys)), "{keys}");
@@ -278,7 +278,7 @@ fn typing_q_never_quits() {
 }
 
 #[test]
-fn digits_choose_the_lab_and_type_into_an_opened_slider() {
+fn digits_switch_labs_or_type_numbers() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
     assert_eq!(h.state.view.screen, models_screen::ID);
@@ -300,7 +300,7 @@ fn digits_choose_the_lab_and_type_into_an_opened_slider() {
 }
 
 #[test]
-fn a_pasted_name_is_made_harmless() {
+fn pasted_name_is_made_printable() {
     let mut h = Harness::finished(120, 40);
     h.keys("ctrl-s");
     h.act(Action::Paste("my\n\u{1b}[31msession\r\n".into()));
@@ -313,7 +313,7 @@ fn a_pasted_name_is_made_harmless() {
 }
 
 #[test]
-fn the_palette_carries_out_what_it_finds() {
+fn palette_runs_the_found_command() {
     let mut h = Harness::finished(120, 40);
     h.keys(":");
     h.typed("export");
@@ -323,7 +323,7 @@ fn the_palette_carries_out_what_it_finds() {
 }
 
 #[test]
-fn export_writes_the_focused_figure_and_says_where() {
+fn export_writes_the_focused_figure_and_reports_the_path() {
     let mut h = Harness::finished(120, 40);
     let name = |effects: &[Effect]| match effects {
         [Effect::Export(export, _)] => export.figure.name.clone(),
@@ -345,7 +345,7 @@ fn export_writes_the_focused_figure_and_says_where() {
 }
 
 #[test]
-fn every_pane_copies_its_numbers() {
+fn panes_copy_their_numbers() {
     let mut h = Harness::finished(120, 40);
     for (pane, part) in [
         (setup::PANE, "[interval]"),
@@ -363,7 +363,7 @@ fn every_pane_copies_its_numbers() {
 }
 
 #[test]
-fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
+fn shell_command_of_changed_experiment_contains_its_spec() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.row("task.examples");
@@ -380,7 +380,7 @@ fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
 }
 
 #[test]
-fn a_point_asked_before_the_probes_is_asked_again_at_the_end() {
+fn early_point_is_requested_again_at_the_end() {
     let mut h = Harness::started(120, 40);
     h.events(measured(2400, true));
     let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 9.0 };
@@ -389,7 +389,7 @@ fn a_point_asked_before_the_probes_is_asked_again_at_the_end() {
 }
 
 #[test]
-fn pause_holds_and_lets_go() {
+fn pause_and_resume() {
     let mut h = Harness::running(120, 40);
     assert!(matches!(sent(&h.keys("p"))[..], [Command::Pause { hold: true }]));
     assert!(matches!(sent(&h.keys("p"))[..], [Command::Pause { hold: false }]));
@@ -401,7 +401,7 @@ fn mouse(h: &mut Harness, kind: MouseKind, x: u16, y: u16) -> Vec<Effect> {
 }
 
 #[test]
-fn the_mouse_drags_sliders_and_the_marker() {
+fn mouse_drags_sliders_and_marker() {
     let mut h = Harness::finished(120, 40);
     let pane = compute(&h.state).unwrap().pane(setup::PANE).unwrap();
     let rows = h.state.setup().unwrap().rows(&h.state);
@@ -424,7 +424,7 @@ fn the_mouse_drags_sliders_and_the_marker() {
 }
 
 #[test]
-fn the_mouse_clicks_models_tabs_labs_and_footer() {
+fn mouse_clicks_models_tabs_labs_and_footer() {
     let mut h = Harness::finished(120, 40);
     let setup = inside(compute(&h.state).unwrap().pane(setup::PANE).unwrap());
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
@@ -472,7 +472,7 @@ fn a_replay_shows_what_the_live_run_showed() {
 }
 
 #[test]
-fn a_replay_is_steered_and_never_sends() {
+fn replay_is_controlled_and_sends_nothing() {
     let live = Harness::finished(120, 40);
     let mut h = replayed(&live.record, 120, 40);
     let length = live.record.len() as f64;
@@ -488,7 +488,7 @@ fn a_replay_is_steered_and_never_sends() {
 }
 
 #[test]
-fn a_lost_engine_and_a_lost_recording_are_said() {
+fn lost_engine_and_recording_are_reported() {
     let mut h = Harness::finished(120, 40);
     h.act(Action::EngineGone);
     assert!(h.state.view.toast.as_deref().unwrap().contains("engine has stopped"));

@@ -32,7 +32,7 @@ fn added() -> Harness {
 }
 
 #[test]
-fn i_inspects_and_c_checks_the_model_under_the_cursor() {
+fn i_inspects_and_c_checks_the_model() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("a").is_empty(), "the key has no effect in the other lab");
     let effects = h.keys("5 j enter");
@@ -50,7 +50,7 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
 }
 
 #[test]
-fn a_model_that_is_added_joins_the_list_and_can_be_run() {
+fn added_model_is_listed_and_can_be_run() {
     let mut h = added();
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor is on the added model");
     h.keys("space");
@@ -65,7 +65,7 @@ fn a_model_that_is_added_joins_the_list_and_can_be_run() {
 }
 
 #[test]
-fn a_model_that_cannot_be_loaded_says_why_in_its_pane_and_in_the_notices() {
+fn unloadable_model_is_reported_in_pane_and_notices() {
     let mut h = added();
     h.event(failure());
     let screen = h.screen();
@@ -78,7 +78,7 @@ fn a_model_that_cannot_be_loaded_says_why_in_its_pane_and_in_the_notices() {
 }
 
 #[test]
-fn an_empty_address_is_refused_and_escape_asks_nothing() {
+fn empty_address_is_refused_and_escape_sends_nothing() {
     let mut h = Harness::finished(120, 40);
     h.keys("5 a");
     assert!(h.keys("enter").is_empty());
@@ -88,7 +88,7 @@ fn an_empty_address_is_refused_and_escape_asks_nothing() {
 }
 
 #[test]
-fn a_long_description_scrolls_to_its_end_and_no_further() {
+fn long_description_scrolls_to_its_end() {
     let mut h = Harness::finished(80, 24);
     h.keys("5 enter");
     h.event(common::inspected("bert-mini"));
@@ -106,7 +106,7 @@ fn a_long_description_scrolls_to_its_end_and_no_further() {
 }
 
 #[test]
-fn commands_and_answers_rebuild_the_same_board() {
+fn record_rebuilds_the_same_board() {
     let mut h = added();
     h.event(failure());
     h.keys("enter");
@@ -117,7 +117,7 @@ fn commands_and_answers_rebuild_the_same_board() {
 }
 
 #[test]
-fn a_click_on_a_line_moves_the_cursor_there() {
+fn click_moves_the_cursor() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));

@@ -30,7 +30,7 @@ impl Hands {
 }
 
 #[test]
-fn a_newcomer_needs_at_most_25_keys() {
+fn new_user_needs_at_most_25_keys() {
     let mut h = Harness::of(Start { opening: Opening::First, ..start() });
     h.act(Action::Start);
     h.event(common::ready());

@@ -112,7 +112,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
 }
 
 #[test]
-fn the_loop_draws_records_and_quits() {
+fn loop_draws_records_and_quits() {
     let tape = Tape::default();
     let record = tape.record.clone();
     let keys = [(100, "tab"), (60, "l"), (60, "l"), (60, "x"), (60, "enter"), (60, "ctrl-c"), (60, "q")];
@@ -136,7 +136,7 @@ fn a_closed_input_ends_the_loop() {
 }
 
 #[test]
-fn a_recording_that_fails_does_not_end_the_program() {
+fn failed_recording_does_not_end_the_program() {
     let tape = Tape { fails: true, ..Tape::default() };
     let (board, _, screen, _) = looped(tape, &[(100, "l"), (100, "!"), (100, "ctrl-c")]);
     assert!(board.results::<Results>().point.is_some());
@@ -144,7 +144,7 @@ fn a_recording_that_fails_does_not_end_the_program() {
 }
 
 #[test]
-fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
+fn session_is_replayed_over_the_live_run() {
     let keys =
         [(100, "0"), (150, "tab"), (60, "enter"), (300, "x"), (60, "enter"), (60, "q"), (60, "T"), (60, "ctrl-c")];
     let tape = Tape::default();
@@ -160,7 +160,7 @@ fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
 }
 
 #[test]
-fn a_session_is_gone_on_with_in_the_lab_that_ran_it() {
+fn session_continues_in_its_lab() {
     let keys = [(100, "0"), (150, "tab"), (60, "r"), (300, "ctrl-c")];
     let (_, _, screen, _) = looped(Tape::default(), &keys);
     assert!(screen.contains("Settings") && !screen.contains("What do you want to know"), "{screen}");
@@ -180,7 +180,7 @@ fn order(record: &[Record]) -> Vec<String> {
 }
 
 #[test]
-fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
+fn queued_run_is_recorded_when_it_starts() {
     let tape = Tape::default();
     let record = tape.record.clone();
     // Requests a second run, queues it and cancels the first. The second run begins when the first has ended.
@@ -195,7 +195,7 @@ fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
 }
 
 #[test]
-fn a_run_that_waits_is_in_sight_until_it_is_withdrawn_and_then_leaves_no_trace() {
+fn queued_run_is_visible_and_can_be_withdrawn() {
     let tape = Tape::default();
     let record = tape.record.clone();
     let keys = [(100, "r"), (60, "enter"), (60, "z")];
@@ -208,7 +208,7 @@ fn a_run_that_waits_is_in_sight_until_it_is_withdrawn_and_then_leaves_no_trace()
 }
 
 #[test]
-fn a_run_that_replaces_is_recorded_at_once() {
+fn replacing_run_is_recorded_at_once() {
     let tape = Tape::default();
     let record = tape.record.clone();
     let (board, ..) = looped(tape, &[(100, "r"), (60, "j"), (60, "enter"), (60, "z")]);
@@ -308,7 +308,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn nothing_the_user_does_panics_and_the_recording_rebuilds_the_board(
+    fn any_input_is_safe_and_recording_rebuilds_the_board(
         stimuli in prop::collection::vec(stimulus(), 1..120),
         columns in 0u16..160,
         rows in 0u16..50,
@@ -330,7 +330,7 @@ proptest! {
 }
 
 #[test]
-fn the_best_method_is_drawn_once_a_run_has_ended_unless_another_was_chosen() {
+fn best_method_is_drawn_unless_another_was_chosen() {
     let mut h = Harness::started(120, 40);
     h.state.screens.interventions.picked = false;
     h.events(measured(2400, true));

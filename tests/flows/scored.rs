@@ -19,7 +19,7 @@ fn line<'s>(screen: &'s str, part: &str) -> &'s str {
 }
 
 #[test]
-fn the_end_of_a_run_asks_for_the_heads_of_the_first_sentence() {
+fn run_end_requests_heads_of_first_sentence() {
     let mut h = scoring(120, 40);
     h.events(scored(true));
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
@@ -33,7 +33,7 @@ fn the_end_of_a_run_asks_for_the_heads_of_the_first_sentence() {
 }
 
 #[test]
-fn every_key_of_an_own_sentence_asks_and_only_the_latest_answer_is_shown() {
+fn typing_sends_each_key_and_shows_the_latest_answer() {
     let mut h = has_scored(120, 40);
     let before = h.effects.len();
     h.keys("o");
@@ -68,7 +68,7 @@ fn every_key_of_an_own_sentence_asks_and_only_the_latest_answer_is_shown() {
 }
 
 #[test]
-fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
+fn edited_sentence_is_shown_below_the_original() {
     let mut h = has_scored(120, 40);
     h.focus(HEATMAP);
     h.keys("t e");
@@ -86,7 +86,7 @@ fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
 }
 
 #[test]
-fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
+fn filters_keep_matching_sentences_and_partners() {
     let mut h = has_scored(120, 40);
     h.keys("t d");
     assert!(h.screen().contains("Originals, 3 in all: grammar (1)"), "{}", h.screen());
@@ -104,7 +104,7 @@ fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
 }
 
 #[test]
-fn partners_methods_and_models_go_round() {
+fn partners_methods_and_models_cycle() {
     let mut h = has_scored(120, 40);
     assert!(h.screen().contains("partner 1 of 2"));
     h.keys("n");
@@ -123,7 +123,7 @@ fn partners_methods_and_models_go_round() {
 }
 
 #[test]
-fn the_cursor_tells_score_rank_and_sub_words_and_keeps_its_place_across_strips() {
+fn cursor_shows_score_rank_and_subwords() {
     let mut h = has_scored(120, 40);
     h.focus(HEATMAP);
     h.keys("l");
@@ -140,7 +140,7 @@ fn the_cursor_tells_score_rank_and_sub_words_and_keeps_its_place_across_strips()
 }
 
 #[test]
-fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
+fn marks_are_saved_without_overwriting() {
     let mut h = has_scored(120, 40);
     assert!(h.keys("t w").is_empty() && h.screen().contains("nothing is marked yet"));
     h.keys("t a l l space t u t o t o");
@@ -168,7 +168,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
 }
 
 #[test]
-fn the_mask_cannot_be_marked_and_marks_are_read_back() {
+fn mask_cannot_be_marked_and_marks_round_trip() {
     let mut h = has_scored(120, 40);
     h.keys("t a l l l l l space");
     assert!(h.screen().contains("cannot be part of it"), "{}", h.screen());
@@ -187,7 +187,7 @@ fn the_mask_cannot_be_marked_and_marks_are_read_back() {
 
 /// Regression: marks used to count as saved once a name was typed, even if the file was not written, and were discarded by `q`.
 #[test]
-fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
+fn unsaved_marks_are_confirmed_before_quitting() {
     let quits = |effects: &[Effect]| effects.contains(&Effect::Quit);
     let mut h = has_scored(120, 40);
     h.keys("t a l l space t w");
@@ -251,7 +251,7 @@ fn two_annotators_are_compared_from_their_files() {
 
 /// Regression: the screen used to rate masks, but offered no way to choose one. Two files are too few for a rule about three raters.
 #[test]
-fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
+fn mask_is_chosen_rated_and_judged() {
     let mut h = has_scored(120, 40);
     h.keys("t a l t k");
     assert!(h.screen().contains("masks keys, 0 marked"), "{}", h.screen());
@@ -300,7 +300,7 @@ fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
 }
 
 #[test]
-fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
+fn record_rebuilds_the_shown_board() {
     let mut h = has_scored(120, 40);
     h.keys("o");
     h.typed("The [MASK] .");
@@ -311,7 +311,7 @@ fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
 }
 
 #[test]
-fn the_pair_in_view_is_exported_as_it_is_drawn() {
+fn visible_pair_is_exported_as_drawn() {
     let mut h = has_scored(120, 40);
     h.focus(HEATMAP);
     let effects = h.keys("x enter");

@@ -239,7 +239,7 @@ const TOKENIZER_CONFIG: &str = r#"{"do_lower_case": true, "strip_accents": null,
 const BPE: &str = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "b": 4, "ab": 5, "Ġ": 6, "Ġab": 7, "<pad>": 8}"#;
 const MERGES: &str = "#version: 0.2\na b\nĠ ab\n";
 
-/// Reads the old tokenizer files, any of which may be broken.
+/// Reads the old tokenizer files; any of them may be broken.
 fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     let extras = Extras {
         special_tokens_map: Some(config),
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn weight_headers_that_lie_about_their_length(length in prop_oneof![any::<u64>(), 0..400u64], rest in vec(any::<u8>(), 0..300)) {
+    fn weight_headers_with_wrong_lengths(length in prop_oneof![any::<u64>(), 0..400u64], rest in vec(any::<u8>(), 0..300)) {
         let mut bytes = length.to_le_bytes().to_vec();
         bytes.extend(rest);
         checkpoint(bytes);
@@ -459,7 +459,7 @@ proptest! {
 }
 
 #[test]
-fn the_expected_values_that_are_broken_above_are_read_when_they_are_not() {
+fn intact_expected_values_are_read() {
     let (tensors, full, rounded) = expected();
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("expected.json"), rounded).unwrap();
@@ -472,7 +472,7 @@ fn the_expected_values_that_are_broken_above_are_read_when_they_are_not() {
 }
 
 #[test]
-fn nesting_without_end_is_refused() {
+fn deep_nesting_is_refused() {
     let deep = "[".repeat(1 << 20);
     let header = text(session()).lines().next().unwrap().to_owned();
     open(format!("{header}\n{{\"t\":0,\"view\":{deep}\n{{\"t\":1,\"note\":\"x\"}}\n").as_bytes());
@@ -484,7 +484,7 @@ fn nesting_without_end_is_refused() {
 }
 
 #[test]
-fn a_session_of_many_tiny_lines_is_read_in_time() {
+fn session_of_many_tiny_lines_is_read_in_time() {
     let header = text(session()).lines().next().unwrap().to_owned();
     let lines = "{\"t\":0,\"note\":\"\"}\n{}\n".repeat(100_000);
     let session = timed(|| Session::parse(format!("{header}\n{lines}").as_bytes(), Path::new("fuzz")).unwrap());

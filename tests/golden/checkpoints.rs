@@ -25,7 +25,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
         let model = Model::load(&source, device()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let expected = json(&dir.join("expected.json"));
         let mut report = Report::new(&format!("real/{name}"));
-        // The other possible layout is that of the reference models.
+        // The other layout is the one of the reference models.
         for case in expected["cases"].as_array().into_iter().flatten() {
             match model.arch().decoder {
                 Some(second) => {

@@ -102,7 +102,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
             }
         }
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
-        // The doctor drops all duplicates, of which the lab uses one, and subjects with several objects.
+        // The doctor drops subjects with several objects, and all duplicates; the lab uses one of each duplicate.
         let (least, several) = (number(&printed["kept"]), number(&printed["several_objects"]));
         assert!(
             facts <= number(&printed["facts"]) && least <= kept + long && kept <= least + several,

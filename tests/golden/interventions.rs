@@ -254,7 +254,7 @@ fn head(m: &Matrix, rows: usize) -> &[f32] {
     &m.data()[..rows * m.cols()]
 }
 
-/// The values that follow a prefix in the keys of an object, with their spelling.
+/// The numbers that follow a prefix in the keys of an object, as written and parsed.
 fn values_of(object: &Value, prefix: &str) -> Vec<(String, f64)> {
     let keys = object.as_object().unwrap().keys();
     keys.filter_map(|k| k.strip_prefix(prefix)).filter_map(|s| Some((s.to_owned(), s.parse().ok()?))).collect()

@@ -387,7 +387,7 @@ impl Case {
         }
     }
 
-    /// Integrates by the trapezoid rule from the baseline's embeddings to those of the input; returns attributions `[B T, E]` and E.
+    /// Integrates by the trapezoid rule from the baseline's embeddings to the input's; returns attributions `[B T, E]` and E.
     fn path_gradient(&self, steps: usize, scalar: impl Fn(usize) -> Scalar) -> (Vec<f64>, usize) {
         let rows = self.batch.rows();
         let words = |batch: &Batch| {

@@ -243,7 +243,7 @@ fn published_vectors_of_two_models(dir: &Path) {
         let r = |l: &Line| pearson(&clamped(l, "sota"), &clamped(l, "distilled")).unwrap().r;
         report.close64(class, &[lines.iter().map(r).sum::<f64>() / n], &[want], WRITTEN);
     }
-    // The ranking by the second model is treated as that of a perturbed input.
+    // The second model's ranking is treated like the ranking of a perturbed input.
     let rules = Rules { membership: Membership::Position, ..Rules::new(Size::Gold) };
     let judged: Vec<Judged> = lines
         .iter()
@@ -337,7 +337,7 @@ fn hand_made_rationales(dir: &Path) {
     report.finish();
 }
 
-/// Maximum relative excess of a run's smallest change over that of the constrained solver.
+/// Maximum relative excess of a run's smallest change over the constrained solver's.
 const LEAST: f64 = 0.005;
 
 /// Compares the sensitivity and stability of attention in a complete run on sentences.

@@ -17,7 +17,7 @@ fn add(list: &mut List, name: String, value: &impl Serialize) {
 }
 
 #[test]
-fn recorded_sessions_fold_to_their_boards() {
+fn recorded_sessions_give_their_boards() {
     let mut list = List::default();
     for (name, board) in BOARDS.iter() {
         add(&mut list, format!("{name} engine"), &board.engine);
@@ -73,7 +73,7 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
 }
 
 #[test]
-fn tables_and_figures_are_exported_as_they_were() {
+fn exported_tables_and_figures_are_unchanged() {
     let mut list = List::default();
     for (name, board) in BOARDS.iter() {
         for run in LABS.iter().filter_map(|lab| board.run_of(lab.id())) {

@@ -32,7 +32,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static Board)> {
 /// Checks every figure of every session, in each style at its own width and at both column widths of a journal. All formats share one
 /// layout.
 #[test]
-fn no_texts_of_a_figure_lie_on_each_other() {
+fn figure_texts_do_not_overlap() {
     let widths = [None, Some(84.0), Some(174.0)];
     let looks = Style::ALL.into_iter().flat_map(|style| widths.map(|width| Options { style, width, dpi: None }));
     let looks: Vec<Options> = looks.collect();
@@ -56,7 +56,7 @@ fn no_texts_of_a_figure_lie_on_each_other() {
 
 /// Regression: captions with their notes used to have up to 490 words, although a paper prints about 120 below a figure.
 #[test]
-fn captions_are_of_a_length_that_can_be_printed() {
+fn captions_are_short_enough_to_print() {
     let mut long = Vec::new();
     for (name, board) in all() {
         for run in board.runs.iter().filter(|run| !run.gone) {
@@ -85,7 +85,7 @@ fn named(session: &str, name: &str) -> Figure {
 /// Regression: captions used to say "n = 8 to 512 test items" although each point has its own n, and "42 subjects" although intervals are
 /// over 4 relations. They also omitted the meaning of arrows in a graph, and the experiment from which published numbers come.
 #[test]
-fn captions_say_what_a_reader_of_the_picture_needs() {
+fn captions_are_complete() {
     let sizes = named("power", "sizes");
     let below: Vec<&str> = sizes.x.below.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(below, ["n 8", "n 32", "n 128", "n 512"]);

@@ -84,7 +84,7 @@ fn differences(pinned: &[(&str, &str)], now: &[(&str, &str)]) -> Option<String> 
 }
 
 #[test]
-fn every_kind_of_difference_is_named() {
+fn differences_are_reported_by_kind() {
     let pinned = [("a", "1"), ("b", "2"), ("c", "3")];
     assert_eq!(differences(&pinned, &pinned), None);
     let says = |now: &[(&str, &str)], words: &str| {

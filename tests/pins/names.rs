@@ -26,7 +26,7 @@ fn refused(lab: &dyn Lab, name: &str, details: Details<'_>) -> Vec<String> {
 
 /// Every figure in a lab's table must be known to the lab; otherwise it would be offered and then refused.
 #[test]
-fn every_figure_of_a_table_is_known_to_its_lab() {
+fn listed_figures_are_known_to_their_lab() {
     for lab in LABS {
         for entry in lab.figure_entries() {
             let drawn = lab.figure(entry.name, &Details::default(), &Results::new(lab.id()), None);
@@ -82,7 +82,7 @@ fn tree(list: &mut List, path: &str, command: &clap::Command) {
 /// The list is for Unix, where the program has a few additional subcommands.
 #[cfg(unix)]
 #[test]
-fn every_name_that_users_write_is_there() {
+fn names_that_users_write_exist() {
     let mut list = List::default();
     for entry in COMMANDS.iter() {
         list.add(format!("command {}", entry.name), entry.keys.join(" "));

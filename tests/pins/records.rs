@@ -17,7 +17,7 @@ const PART_DIGEST: &str = "bf7381175ad6a30c";
 
 /// Detects changes that do not affect the board, such as a key that is moved, or renamed for both reading and writing.
 #[test]
-fn findings_of_the_first_format_are_written_as_they_were_read() {
+fn first_format_findings_round_trip() {
     for line in read(&file("tests/replay/kinds.jsonl")).lines() {
         let finding: Finding = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::to_string(&finding).unwrap(), line);
@@ -25,7 +25,7 @@ fn findings_of_the_first_format_are_written_as_they_were_read() {
 }
 
 #[test]
-fn every_line_of_the_shipped_session_is_written_as_it_was_read() {
+fn shipped_session_lines_round_trip() {
     let path = file("sessions/agreement.probity.jsonl");
     let text = read(&path);
     let session = Session::read(&path).unwrap();
@@ -64,7 +64,7 @@ fn entries_of(spec: probity::lab::Spec) -> Vec<Entry> {
 }
 
 #[test]
-fn a_part_keeps_its_bytes_and_its_digest() {
+fn part_keeps_its_bytes_and_digest() {
     let folder = tempfile::tempdir().unwrap();
     let spec = folder.path().join("grid.toml");
     std::fs::write(

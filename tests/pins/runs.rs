@@ -99,21 +99,21 @@ fn check(lab: &str) {
 }
 
 #[test]
-fn a_small_run_about_interventions_finds_what_it_found() {
+fn small_interventions_run_is_unchanged() {
     check("interventions");
 }
 
 #[test]
-fn a_small_run_about_prompts_finds_what_it_found() {
+fn small_prompts_run_is_unchanged() {
     check("prompts");
 }
 
 #[test]
-fn a_small_run_about_power_finds_what_it_found() {
+fn small_power_run_is_unchanged() {
     check("power");
 }
 
 #[test]
-fn a_small_run_about_saliency_finds_what_it_found() {
+fn small_saliency_run_is_unchanged() {
     check("saliency");
 }

@@ -14,7 +14,7 @@ fn changed(h: &Harness) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
+fn star_marks_changed_rows_until_undone() {
     let mut h = Harness::finished(120, 40);
     assert_eq!(changed(&h), []);
     for (key, typed) in [("task.examples", "h"), ("site.layer", "h")] {
@@ -39,7 +39,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
 
 /// The answer arrives before the next key and is for exactly the text typed so far.
 #[test]
-fn an_own_sentence_is_shown_with_its_scores_after_each_key() {
+fn typed_sentence_shows_scores_after_each_key() {
     let mut h = has_scored(120, 40);
     h.keys("o");
     h.typed("A dog [MASK]");
@@ -61,7 +61,7 @@ fn an_own_sentence_is_shown_with_its_scores_after_each_key() {
 }
 
 #[test]
-fn a_terminal_of_30_by_8_says_what_is_needed_and_keeps_the_run() {
+fn tiny_terminal_shows_required_size_and_keeps_the_run() {
     for (columns, rows) in [(30, 8), (39, 24), (120, 9)] {
         let mut h = Harness::running(120, 40);
         let wide = h.screen();

@@ -39,7 +39,7 @@ fn files(folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_shipped_spec_has_its_hash_and_its_text() {
+fn shipped_specs_keep_hash_and_text() {
     let mut list = List::default();
     for name in [files("assets/specs"), files("assets/specs/studies")].concat() {
         let mut spec = Spec::read(Path::new(&file(&name))).unwrap();

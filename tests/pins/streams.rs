@@ -171,7 +171,7 @@ fn models(list: &mut List) {
 }
 
 #[test]
-fn every_stream_and_every_draw_is_as_it_was() {
+fn streams_and_draws_are_unchanged() {
     let mut list = List::default();
     primitives(&mut list);
     draws(&mut list);

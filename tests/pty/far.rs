@@ -43,7 +43,7 @@ impl There {
 }
 
 #[test]
-fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_sees() {
+fn engine_survives_its_screen_and_second_screen_watches() {
     let there = There::new();
     let mut first = there.screen(&["--spec", "spec.toml", "--session", "one"]);
     first.sees("gpu1 ");
@@ -62,7 +62,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     // The client gets control only if the far end has already noticed that the dead client's link has ended.
     let mut again = there.screen(&["--attach", "one"]);
     again.sees("INLP");
-    again.until("a screen that steers or sees", |s| {
+    again.until("the screen in control, or a watching one", |s| {
         let text = s.contents();
         text.contains("saved as one") || text.contains("seeing one")
     });
@@ -84,7 +84,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
 
 /// Regression: the findings of cells used to be shown only for a grid on this machine.
 #[test]
-fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
+fn remote_grid_shows_findings_of_its_cells() {
     let there = There::new();
     let spec = SMALL.replace("2000", "800") + "[grid]\nseed = [1, 2]\n";
     std::fs::write(there.path().join("grid.toml"), spec).unwrap();

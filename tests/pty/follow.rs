@@ -10,7 +10,7 @@ fn grid() -> String {
 }
 
 #[test]
-fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
+fn grid_is_followed_while_shards_compute() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("grid.toml"), grid()).unwrap();
     let run = |folder: &std::path::Path, shard: &str| {

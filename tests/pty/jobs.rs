@@ -12,7 +12,7 @@ pub(crate) fn send(signal: &str, pid: u32) {
 
 /// If a read returns no bytes, crossterm keeps reading forever. `trap` simulates terminals that send no signal when they close.
 #[test]
-fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
+fn closing_terminal_ends_the_program() {
     for shell in ["exec", "trap '' HUP; exec"] {
         for keys in ["", "jjk2?\u{1b}[A"] {
             let mut screen = Screen::shell(recording(), &["-c", &format!("{shell} \"$PROBITY\" replay s")]);
@@ -25,7 +25,7 @@ fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
 }
 
 #[test]
-fn signals_give_the_terminal_back_and_end_with_their_code() {
+fn signals_restore_the_terminal_and_set_the_exit_code() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let mut screen = Screen::launch(recording(), &["replay", "s"]);
         screen.sees("Interventions");
@@ -35,7 +35,7 @@ fn signals_give_the_terminal_back_and_end_with_their_code() {
 }
 
 #[test]
-fn a_signal_leaves_a_session_with_an_end() {
+fn signalled_session_has_an_end() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     send("TERM", screen.child.process_id().unwrap());
@@ -81,7 +81,7 @@ impl Screen {
     /// Waits for the shell's prompt on a restored terminal, and checks the terminal's settings.
     fn prompt(&mut self) {
         self.until("the prompt on a restored terminal", |s| {
-            // Without a command: the line that started the program is there before the shell has the terminal back.
+            // The prompt must be empty, because the line that started the program is visible before the shell has the terminal back.
             let last = s.contents().trim_end().lines().last().unwrap_or_default().to_owned();
             !s.alternate_screen()
                 && !s.hide_cursor()
@@ -137,7 +137,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
 /// Neither the program nor its guard stays behind, stopped or busy.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_suspended_program_ends_when_its_terminal_closes() {
+fn suspended_program_ends_with_its_terminal() {
     for kill_shell in [false, true] {
         let mut screen = Screen::interactive();
         let shell = screen.child.process_id().unwrap();
@@ -150,7 +150,7 @@ fn a_suspended_program_ends_when_its_terminal_closes() {
         if kill_shell {
             send("KILL", shell);
         } else {
-            // The reader of the terminal ends only at output, of which a shell at its prompt makes none.
+            // The thread that reads the terminal ends only when there is output, and a shell at its prompt produces none.
             screen.press("while sleep 0.01 && echo over; do :; done &\n");
             let (mut child, _folder) = screen.close();
             soon(&mut *child, "the terminal closed");
@@ -169,7 +169,7 @@ fn a_suspended_program_ends_when_its_terminal_closes() {
 /// Regression: the alternate screen used to be left, but the terminal could stay in raw mode.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_gives_the_terminal_its_settings_back() {
+fn signal_restores_terminal_settings() {
     let mut screen = Screen::interactive();
     let shell = screen.child.process_id().unwrap();
     screen.press("\"$PROBITY\" replay s\n");
@@ -181,7 +181,7 @@ fn a_signal_gives_the_terminal_its_settings_back() {
 /// Sudden ends, as when memory runs out: `abort`, and `kill -9` by the system.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_sudden_end_gives_the_terminal_back() {
+fn sudden_end_restores_the_terminal() {
     let mut screen = Screen::interactive();
     let shell = screen.child.process_id().unwrap();
     for signal in ["ABRT", "KILL"] {
@@ -198,7 +198,7 @@ fn a_sudden_end_gives_the_terminal_back() {
 
 /// Without a shell, nothing could resume the program.
 #[test]
-fn a_program_without_a_shell_around_it_is_not_suspended() {
+fn program_without_a_shell_is_not_suspended() {
     let mut screen = Screen::launch(recording(), &["replay", "s"]);
     screen.sees("Interventions");
     screen.press("\u{1a}");
@@ -211,7 +211,7 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
 /// next key.
 #[cfg(unix)]
 #[test]
-fn a_key_that_comes_with_a_new_size_is_not_lost() {
+fn key_during_a_resize_is_not_lost() {
     let mut screen = Screen::launch(recording(), &["replay", "s"]);
     screen.sees("Interventions");
     for (i, (key, seen)) in [("?", "Help"), ("\u{1b}", "Interventions")].iter().cycle().take(60).enumerate() {
@@ -234,7 +234,7 @@ fn a_key_that_comes_with_a_new_size_is_not_lost() {
 /// considered this impossible, and the key that suspends used to end the program.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_session_that_began_outside_the_container_is_no_reason_to_end() {
+fn session_from_outside_the_container_does_not_end_the_program() {
     let apart = ["--pid", "--fork", "--kill-child"];
     let allowed = std::process::Command::new("unshare").args(apart).arg("true").output();
     if !allowed.is_ok_and(|o| o.status.success()) {

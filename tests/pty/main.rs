@@ -158,7 +158,7 @@ impl Screen {
     fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
         let Self { master, child, keys, closed, reading, folder, .. } = self;
         closed.store(true, Ordering::SeqCst);
-        // The reader thread waits for output before it exits, and a new terminal size causes some.
+        // The reader thread ends only after more output, and a new terminal size causes output.
         let mut rows = 40;
         while !reading.is_finished() {
             rows = if rows == 40 { 39 } else { 40 };
@@ -241,7 +241,7 @@ impl Screen {
 
 /// Regression: a named session without a run used to be discarded, and an earlier session could only be replayed, not continued.
 #[test]
-fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
+fn session_is_restored_into_a_named_one() {
     let folder = tempfile::tempdir().unwrap();
     let sessions = folder.path().join("sessions");
     std::fs::create_dir(&sessions).unwrap();
@@ -262,7 +262,7 @@ fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
 
 /// Regression: a session that could not be recorded used to be a notice only, and the program ended with 0.
 #[test]
-fn a_session_that_was_asked_for_and_cannot_be_recorded_ends_with_an_error() {
+fn unrecordable_named_session_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("sessions"), "a file in place of the folder").unwrap();
     let mut screen = Screen::launch(folder, &["--session", "kept"]);
@@ -271,7 +271,7 @@ fn a_session_that_was_asked_for_and_cannot_be_recorded_ends_with_an_error() {
 }
 
 #[test]
-fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
+fn lab_runs_handles_keys_and_restores_the_terminal() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
     screen.sees("saved as first");
@@ -302,7 +302,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
 }
 
 #[test]
-fn ctrl_c_stops_training_and_never_quits() {
+fn ctrl_c_stops_training_without_quitting() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     screen.press("\u{3}");
@@ -316,7 +316,7 @@ fn ctrl_c_stops_training_and_never_quits() {
 }
 
 #[test]
-fn a_killed_run_leaves_a_session_that_replays() {
+fn killed_run_leaves_a_replayable_session() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     // An event is recorded shortly after it happens.
@@ -345,7 +345,7 @@ fn a_killed_run_leaves_a_session_that_replays() {
 }
 
 #[test]
-fn a_terminal_that_hangs_up_ends_the_program() {
+fn hangup_ends_the_program() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     let Screen { master, mut child, keys, folder, .. } = screen;
@@ -364,7 +364,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
 /// The terminal library drops colours by itself if this variable is set. Our theme for this case shows the selected list entry in reverse
 /// video.
 #[test]
-fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
+fn no_color_disables_colours() {
     fn cells(screen: &vt100::Screen) -> impl Iterator<Item = &vt100::Cell> {
         (0..40).flat_map(move |row| (0..120).filter_map(move |column| screen.cell(row, column)))
     }
@@ -377,10 +377,10 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
         // Without this wait, the escape below could arrive together with the colon, and its `q` would be interpreted as Alt-q.
         screen.sees("Command:");
         if colourless {
-            screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));
+            screen.until("a chosen entry in reverse video", |s| cells(s).any(vt100::Cell::inverse));
             assert!(cells(screen.screen.lock().unwrap().screen()).all(is_plain), "{}", screen.text());
         } else {
-            screen.until("the chosen entry in colour", |s| !cells(s).all(is_plain));
+            screen.until("a chosen entry in colour", |s| !cells(s).all(is_plain));
         }
         screen.press("\u{1b}");
         screen.until("the palette gone", |s| !s.contents().contains("Command:"));

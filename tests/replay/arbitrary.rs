@@ -38,7 +38,7 @@ pub(super) fn text() -> BoxedStrategy<String> {
     prop_oneof!["[a-z]{0,8}", "\\PC{0,4}", Just("\u{1b}[2J\n\"\\\u{202e}".to_owned())].boxed()
 }
 
-/// Only few names, so that findings coincide on the board.
+/// Few names, so that findings coincide on the board.
 pub(super) fn name() -> BoxedStrategy<String> {
     prop_oneof![Just("pgd".to_owned()), Just("inlp".to_owned()), text()].boxed()
 }
@@ -262,7 +262,7 @@ fn spec() -> BoxedStrategy<Spec> {
         .boxed()
 }
 
-/// Only few generations, so that both current and stale events occur.
+/// Few generations, so that both current and stale events occur.
 fn generation() -> BoxedStrategy<u64> {
     (0..3u64).boxed()
 }

@@ -66,7 +66,7 @@ fn lines(board: &Board) -> Vec<String> {
 }
 
 #[test]
-fn a_recording_replays_to_its_numbers_and_to_no_others() {
+fn recording_replays_to_exactly_its_numbers() {
     let table = std::fs::read_to_string(fixture("first.tsv")).unwrap();
     let mut expected: Vec<Vec<Cell<'_>>> = table.lines().filter(|l| !l.starts_with('#')).map(cells).collect();
     assert_eq!(expected.len(), 338, "the table is complete");
@@ -80,13 +80,13 @@ fn a_recording_replays_to_its_numbers_and_to_no_others() {
 }
 
 #[test]
-fn a_recorded_run_keeps_the_hash_that_its_findings_name() {
+fn recorded_run_keeps_the_hash_of_its_findings() {
     let board = board();
     assert_eq!(board.run_of(LabId::Interventions).unwrap().job.spec_hash, "01b3f0083e2e");
 }
 
 #[test]
-fn a_finding_of_every_kind_is_read_and_written_with_the_same_keys_and_values() {
+fn findings_of_every_kind_round_trip() {
     let text = std::fs::read_to_string(fixture("kinds.jsonl")).unwrap();
     let mut kinds = Vec::new();
     for line in text.lines() {
@@ -100,7 +100,7 @@ fn a_finding_of_every_kind_is_read_and_written_with_the_same_keys_and_values() {
 }
 
 #[test]
-fn every_key_of_a_finding_is_a_declared_column() {
+fn finding_keys_are_declared_columns() {
     let head = ["lab", "spec", "model", "seed", "n", "final", "t", "level", "kind"];
     for line in std::fs::read_to_string(fixture("kinds.jsonl")).unwrap().lines() {
         let finding: Finding = serde_json::from_str(line).unwrap();

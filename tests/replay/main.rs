@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_recording_folds_to_the_live_board(ops in ops()) {
+    fn recording_gives_the_live_board(ops in ops()) {
         let folder = tempfile::tempdir().unwrap();
         let (live, path) = record(&ops, folder.path());
         let session = Session::read(&path).unwrap();
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn a_recording_that_is_cut_folds_to_a_prefix(ops in ops(), cut in 0.0..1.0f64) {
+    fn truncated_recording_gives_a_prefix(ops in ops(), cut in 0.0..1.0f64) {
         let folder = tempfile::tempdir().unwrap();
         let (_, path) = record(&ops, folder.path());
         let whole = Session::read(&path).unwrap();
@@ -82,7 +82,7 @@ proptest! {
         let session = Session::read(&path).unwrap();
         let lines = bytes[header..end].iter().filter(|&&b| b == b'\n').count();
         let loose = bytes[..end].last() != Some(&b'\n');
-        // A last line without its line end is complete.
+        // A last line without a newline counts if it is complete.
         let kept = session.entries().count();
         prop_assert!(kept == lines || (loose && kept == lines + 1 && session.losses.cut.is_none()));
         prop_assert_eq!(session.losses.cut.is_some(), loose && kept == lines);
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn however_a_replay_is_steered_its_state_is_a_fold_from_the_start(
+    fn replay_state_depends_only_on_its_position(
         ops in ops(), steps in vec((0.0..3.0f64, option::of(0.0..60.0f64)), 0..12)
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ proptest! {
 }
 
 #[test]
-fn the_screen_of_a_replay_has_the_live_board() {
+fn replay_screen_has_the_live_board() {
     let live = Harness::finished(80, 24);
     let position = Some(ReplayState::new("s".into(), 10.0, 1.0));
     let mut replay = Harness::of(Start { size: (80, 24), replay: position, ..start() });
@@ -137,7 +137,7 @@ fn the_screen_of_a_replay_has_the_live_board() {
 }
 
 #[test]
-fn numbers_are_read_back_to_the_last_bit() {
+fn numbers_round_trip_to_the_last_bit() {
     let value = 0.209_541_657_660_427_18;
     let event = Event::Finding {
         generation: 0,
@@ -168,7 +168,7 @@ fn numbers_are_read_back_to_the_last_bit() {
 
 /// A reader skips findings of old runs by their kind, but must not skip a kind that makes a comparison.
 #[test]
-fn every_kind_that_makes_a_comparison_is_declared() {
+fn kinds_that_make_comparisons_are_declared() {
     let runs = [Harness::finished(80, 24), has_compared(80, 24), has_scored(80, 24)];
     let mut compared = 0;
     for record in runs.iter().flat_map(|run| &run.record) {

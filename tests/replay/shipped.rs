@@ -14,7 +14,7 @@ fn shipped(name: &str) -> Session {
 }
 
 #[test]
-fn every_shipped_session_opens_and_shows_its_answer() {
+fn shipped_sessions_open_and_show_their_answers() {
     for (name, key, runs) in SHIPPED {
         let session = shipped(name);
         assert_eq!(session.losses.sentences(), Vec::<String>::new(), "{name}: every line is understood");
@@ -40,7 +40,7 @@ fn every_shipped_session_opens_and_shows_its_answer() {
 
 /// Regression: a progress bar used to go back from 99 % to 81 %, and to show 0 s while the run continued.
 #[test]
-fn progress_of_every_recorded_run_only_rises_and_ends_with_the_run() {
+fn recorded_progress_only_rises() {
     for (name, ..) in SHIPPED {
         let (mut last, mut seen, mut run) = (0.0, 0, 0);
         for entry in shipped(name).entries() {

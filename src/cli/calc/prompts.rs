@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_are_exactly_those_that_are_published_in_the_order_of_the_table() {
+    fn json_keys_are_the_published_ones_in_table_order() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.tsv");
         std::fs::write(&path, "relation\tmodel\tprompt\tp1\nr\tz\tp\t10\nr\tz\tq\t30\nr\ta\tp\t20\nr\ta\tq\t20\n")
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_not_there_or_makes_no_sense_is_bad_usage() {
+    fn missing_or_invalid_table_is_a_usage_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.tsv");
         assert!(matches!(run(&path, &[]), Err(CliError::Usage(_))));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_table_gives_the_published_spread() {
+    fn published_table_reproduces_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());
         let path = std::path::Path::new(&root).join("causaleval_published/prompt_p1.tsv");
         if !path.is_file() {

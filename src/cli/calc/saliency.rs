@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sentence_has_one_answer() {
+    fn sentence_has_one_prediction() {
         let text = "The dogs near the gate [MASK] barking .";
         let json: serde_json::Value = serde_json::from_str(&said(&args(text)).unwrap()).unwrap();
         assert_eq!(json["tokens"].as_array().unwrap().len(), 8);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_says_why() {
+    fn impossible_questions_give_a_reason() {
         for (args, reason) in [
             (args("no mask"), "[MASK]"),
             (SaliencyArgs { method: "atention".into(), ..args("a [MASK]") }, "did you mean"),

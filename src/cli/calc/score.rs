@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_are_exactly_those_that_are_published() {
+    fn json_keys_are_the_published_ones() {
         let keys = |text: &str| -> Vec<String> {
             let object: serde_json::Map<_, _> = serde_json::from_str(text).unwrap();
             object.keys().cloned().collect()
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_input_is_refused() {
         for args in [
             ["--before", ".5,.6", "--after", ".5,.5", "--target", "0"],
             ["--before", "1", "--after", "1", "--target", "0"],

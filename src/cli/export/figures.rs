@@ -61,8 +61,8 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// Returns the figures of a run: all, or only its headline figures. File names are unique. Each picture has only one name, the one in the
-/// lab's table.
+/// Returns the figures of a run: all, or only its headline figures. File names are unique. Each figure is written only under its name in
+/// the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
@@ -134,7 +134,7 @@ mod tests {
 
     /// Regression: `--all` used to write the curves for AlterRep twice, as `figure-2` and as `reliability-…`.
     #[test]
-    fn a_picture_is_written_under_one_name() {
+    fn figure_is_written_once() {
         let mut there = Vec::new();
         let layers = vec![figure::Layer::Ranks(figure::layers::Ranks { lines: Vec::new() })];
         let named =
@@ -144,9 +144,10 @@ mod tests {
         assert_eq!(there.len(), 2);
     }
 
-    /// Regression: figures of a cancelled run used to look as certain as those of a finished one, and did not say how much of it was done.
+    /// Regression: figures of a cancelled run used to look as certain as those of a finished run, and did not state how much of it was
+    /// done.
     #[test]
-    fn a_figure_of_an_unfinished_run_says_so() {
+    fn figure_of_unfinished_run_is_marked() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/prompts.probity.jsonl");
         let mut board = session::format::Session::read(&path).unwrap().board();
         let says = |board: &Board| {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_formats_and_widths_go_by_name_and_a_slip_is_answered() {
+    fn styles_formats_and_widths_are_parsed() {
         assert_eq!(style("paper"), Ok(Style::Paper));
         assert!(style("papper").unwrap_err().contains("did you mean `paper`?"));
         assert_eq!(format("pdf"), Ok(Format::Pdf));

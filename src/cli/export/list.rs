@@ -39,7 +39,7 @@ mod tests {
 
     /// Regression: the description of the table `optimum` used to include its notes.
     #[test]
-    fn a_table_is_listed_with_the_first_sentence_of_its_caption() {
+    fn tables_are_listed_with_first_caption_sentence() {
         let caption = "R at the best strength; Table 3 of Canby et al. Held out: on one half. Two definitions";
         assert_eq!(first_sentence(caption), "R at the best strength; Table 3 of Canby et al.");
         assert_eq!(first_sentence("Accuracy of the probes, v. 2"), "Accuracy of the probes, v. 2");

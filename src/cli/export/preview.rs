@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminals_are_known_by_their_environment_and_multiplexers_get_none() {
+    fn picture_protocol_is_detected_except_in_multiplexers() {
         let with = |pairs: &'static [(&str, &str)]| {
             protocol(&move |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
         };
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_sent_whole_and_in_chunks() {
+    fn picture_is_sent_in_chunks() {
         let png = vec![7u8; 5000];
         let said = message(Protocol::Kitty, &png);
         assert_eq!(said.matches("\x1b_G").count(), 2);

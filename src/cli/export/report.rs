@@ -14,7 +14,7 @@ use engine::board::{Board, Run};
 use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
-/// Maximum number of rows in a table printed in full, of rows in a shortened table, and of columns.
+/// Maximum numbers: of rows in a table printed in full, of rows in a shortened table, and of columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
@@ -161,7 +161,6 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     (short, is_whole)
 }
 
-/// Escapes text for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in printable(text).chars() {
@@ -179,7 +178,7 @@ mod tests {
 
     /// Regression: the report on a single run used to have 160 lines, most of them published rows for other tasks.
     #[test]
-    fn a_long_table_keeps_the_rows_of_the_run_and_of_its_subject() {
+    fn shortened_table_keeps_rows_of_run_and_subject() {
         let entry = |row: [&str; 2], column: &str| Entry {
             row: row.map(str::to_owned).to_vec(),
             group: column.to_owned(),
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn text_from_a_session_stays_text() {
+    fn session_text_is_escaped() {
         assert_eq!(escaped("<b>a_b</b> \u{1b}[0m `x`"), "\\<b\\>a\\_b\\</b\\> \u{241b}\\[0m \\`x\\`");
     }
 }

@@ -91,7 +91,7 @@ mod tests {
     use engine::message::Event;
 
     #[test]
-    fn what_is_printed_there_is_read_here_and_nothing_else_is() {
+    fn only_printed_results_are_parsed() {
         let view = View { grid: "a".into(), cells: 2, map: "#.".into(), ..View::default() };
         let entry = Entry { t: 1.5, item: Item::Event(Event::Models { models: Vec::new() }) };
         for told in [

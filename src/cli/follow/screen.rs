@@ -20,7 +20,7 @@ use tui::outside::Submitter;
 use tui::run::Source;
 use tui::state::{Followed, ReplayState};
 
-/// Maximum number of results waiting for the screen, so that a large folder is not read faster than it is shown.
+/// Maximum number of results waiting for the screen. It keeps the reader of a large folder from running ahead of the screen.
 const QUEUE: usize = 256;
 
 /// Opens the screen on a local or a remote folder.

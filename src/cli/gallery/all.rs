@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_model_seed_step_and_time_left() {
+    fn progress_lines_show_model_seed_step_and_time() {
         let since = Instant::now() - Duration::from_secs(100);
         let progress = Progress { stage: Stage::Train, done: 100, total: 300, loss: 3.214 };
         let text = line("bert-mini seed 2", &Running { progress, since, told: since });
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_its_folder_and_the_summary_counts() {
+    fn failure_names_its_folder_and_is_counted() {
         let mut board = Board::new(3, true);
         board.step(&job(1), Progress { stage: Stage::Train, done: 1, total: 2, loss: 1.0 });
         let said = board.done(&job(1), Ok(12.3)).unwrap();

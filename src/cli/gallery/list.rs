@@ -94,7 +94,7 @@ mod tests {
     use stats::Estimate;
 
     #[test]
-    fn ranges_stand_below_the_model_in_lines_of_120_columns() {
+    fn ranges_are_below_the_model_within_120_columns() {
         let mut cards = gallery::cards().unwrap();
         for card in &mut cards {
             let seeds = if bars::apply_to(card) { 5 } else { 3 };

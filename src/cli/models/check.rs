@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_deviates_where_and_what_was_left_out() {
+    fn table_lists_deviations_and_omissions() {
         let report = Report {
             model: "m\u{1b}[2J".into(),
             hash: String::new(),

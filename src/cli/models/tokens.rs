@@ -44,7 +44,7 @@ mod tests {
     use model::tokenizer::Extras;
 
     #[test]
-    fn chinese_tokens_stand_in_columns_of_their_display_width() {
+    fn chinese_tokens_are_aligned_by_display_width() {
         let words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n我\n喜\n欢\n学\n习\n##s\nkey\n。\n";
         let t = Tokenizer::from_vocab_txt("vocab.txt", words, Extras::default()).unwrap();
         let lines = lines(&t, "我喜欢[MASK]习 keys。").unwrap();

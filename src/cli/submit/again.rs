@@ -128,13 +128,13 @@ mod tests {
     use session::record::Record;
 
     #[test]
-    fn a_script_says_how_many_shards_it_has() {
+    fn script_states_its_number_of_shards() {
         assert_eq!(jobs_of("exec x --shard \"$SLURM_ARRAY_TASK_ID/12\" y"), Some(12));
         assert_eq!((jobs_of("exec x"), jobs_of("$SLURM_ARRAY_TASK_ID/0")), (None, None));
     }
 
     #[test]
-    fn only_tasks_that_left_something_and_do_not_run_are_submitted_again() {
+    fn only_ended_tasks_with_unfinished_cells_are_resubmitted() {
         let tmp = tempfile::tempdir().unwrap();
         let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
         let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();

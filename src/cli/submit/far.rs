@@ -53,7 +53,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The last line is a command for the remote machine. To run it on this machine, the user needs the address in it.
+    // The last line is a command to run on the remote machine. The user runs it here, so the address is added.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_lies_in_the_folder_of_the_grid_and_nowhere_else() {
+    fn received_files_stay_in_the_grids_folder() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = tmp.path().join("grid");
         let parcel = arrived(&dir, vec![sent("g.toml", b"x")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap();
@@ -269,7 +269,7 @@ mod tests {
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
         assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
-        // The wording of a spec may change, but data from which cells were computed may not.
+        // The wording of a spec may change, but data that cells were computed from may not.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_says_the_full_path_and_asks_before_it_replaces_a_file() {
+    fn export_reports_full_path_and_asks_before_overwriting() {
         let folder = tempfile::tempdir().unwrap();
         let first = wrote(export(&wanted(), folder.path(), Existing::Ask).unwrap());
         assert_eq!(first.len(), 3);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_go_to_the_chosen_folder_and_a_file_in_its_place_is_named() {
+    fn figures_go_to_the_chosen_folder() {
         let folder = tempfile::tempdir().unwrap();
         let mut wanted = wanted();
         wanted.options.folder = "figures/paper".into();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caption_of_a_figure_for_a_paper_replaces_no_text_unasked() {
+    fn paper_caption_never_overwrites_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let caption = folder.path().join("a-b.txt");
         std::fs::write(&caption, "mine").unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_replaces_a_file_only_when_told_and_is_read_back() {
+    fn document_overwrites_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let document = Document { path: "a.jsonl".into(), text: "{}\n".into() };
         let path = folder.path().join("a.jsonl");

@@ -118,7 +118,7 @@ mod tests {
 
     /// Regression: the comparison used to test a difference with the margin of a bound.
     #[test]
-    fn the_margin_of_a_bound_is_no_interval() {
+    fn bound_margin_is_not_an_interval() {
         let interval = |is_margin| values(&figure(is_margin), 0.95, false).iter().map(|n| n.value.lo).next();
         assert_eq!(interval(false), Some(0.7));
         assert!(interval(true).is_some_and(f64::is_nan));
@@ -126,7 +126,7 @@ mod tests {
 
     /// Regression: every row used to repeat the label of the axis.
     #[test]
-    fn the_axis_is_named_once_in_the_heading() {
+    fn axis_is_named_once_in_the_heading() {
         let f = figure(false);
         let lines = by_value((1, &f, &[]), (2, &f, &[]), false, 80);
         assert_eq!(lines.join("\n").matches("training examples").count(), 1, "{lines:?}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_of_a_distrusted_oracle_has_no_stars() {
+    fn figure_of_distrusted_oracle_has_no_stars() {
         let (f, mut g) = (figure(false), figure(false));
         if let Layer::Line(line) = &mut g.layers[0] {
             (line.points[0].y, line.points[0].band) = (0.2, Some((0.1, 0.3)));

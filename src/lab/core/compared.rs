@@ -83,7 +83,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     all
 }
 
-/// Explains why numbers stand in for others in a run. `of` selects this run's side.
+/// Explains why other numbers are compared for a run. `of` selects this run's side.
 pub fn replacements(place: usize, common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
     let mut reasons: Vec<&str> = common.iter().filter_map(|c| Some(of(c).stands_in.as_ref()?.why.as_str())).collect();
     reasons.retain(|why| !why.is_empty());
@@ -214,10 +214,11 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
-/// Beginning of the heading of numbers that differ.
+/// Start of the heading above the numbers that differ.
 pub const IN_BOTH: &str = "Numbers in both runs";
 const SAME_IN_BOTH: &str = "The same in both";
-const DISTRUSTED: &str = "No star where the answer does not rely on a number, because of its oracle or its strength.";
+const DISTRUSTED: &str =
+    "Numbers with an unreliable oracle or strength have no star, because the answer does not rely on them.";
 const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
                            training runs or of a single example have none.";
 /// Explains the comparison of runs that differ only in their models.

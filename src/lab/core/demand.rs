@@ -44,7 +44,7 @@ impl Work {
     }
 }
 
-/// The stages of a run with their work by kind, from which forecast, progress and time left are computed.
+/// The stages of a run with their work by kind. Forecast, progress and remaining time are computed from them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stages(Vec<(String, Work)>);
 
@@ -141,7 +141,7 @@ pub struct Forecast {
     pub limit: Option<u64>,
 }
 
-/// Fraction by which a forecast may be too low; with a memory limit, this margin is left free.
+/// Fraction by which a forecast may be too low. With a memory limit, this share of it is left free.
 pub const MARGIN: f64 = 0.15;
 
 /// Refuses a run that exceeds the memory limit and states a sufficient limit. For labs with fixed batch sizes.
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_the_limit_has_no_room_for_is_refused_with_what_suffices() {
+    fn run_above_the_limit_is_refused_with_a_sufficient_limit() {
         let forecast = |bytes: u64, limit: Option<u64>| Forecast {
             model: "m".into(),
             bytes,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn work_of_one_kind_adds_up() {
+    fn work_of_the_same_kind_is_summed() {
         let mut work = Work::default();
         work.add("tokens", 3.0);
         work.add("steps", 1.0);

@@ -85,7 +85,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which all p-values are at most `level`. Strengths are tested from the largest down.
+    /// The smallest strength at which this and all larger strengths have p-values of at most `level`. Strengths are tested from the
+    /// largest down.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }
@@ -121,7 +122,7 @@ pub struct Corrected<'a> {
 pub enum Standing {
     /// Some examples had not been processed yet.
     Interim,
-    /// The adjusted p-value cannot reach α with this number of examples.
+    /// With this number of examples, the adjusted p-value cannot reach α.
     CannotDecide,
     /// The Holm-adjusted p-value within the family.
     Adjusted(f64),

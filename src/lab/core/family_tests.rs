@@ -19,9 +19,9 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// Regression: the planned comparison at its n used to be overwritten by the one on all items.
+/// Regression: a planned comparison at its n used to be overwritten by the comparison on all items.
 #[test]
-fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
+fn planned_comparison_is_kept_beside_later_ones() {
     let mut family = Family::default();
     let new = |n: usize, p: f64, planned: bool| Comparison { n, planned, ..comparison("a", p) };
     family.join(new(64, 0.5, false));
@@ -37,7 +37,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
 }
 
 #[test]
-fn a_question_that_is_asked_again_is_one_question() {
+fn repeated_question_counts_once() {
     let family = family([comparison("a", 0.5), comparison("b", 0.01), comparison("a", 0.02)]);
     assert_eq!(family.len(), 2);
     let all = family.corrected();
@@ -48,7 +48,7 @@ fn a_question_that_is_asked_again_is_one_question() {
 /// Regression: 170 strengths of sweeps and 30 pairs of methods used to form one family. The smallest adjusted p-value of a default run was
 /// .226.
 #[test]
-fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family() {
+fn sweep_is_one_member_and_method_pairs_another_family() {
     let pairs = (0..15).map(|k| comparison(&format!("pair {k}"), if k == 0 { 0.002 } else { 0.4 }));
     let sweep = |method: usize, at: usize| Comparison {
         question: "correct form preferred".into(),
@@ -69,7 +69,7 @@ fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family()
 
 /// If Simes' test selects R of m families at q, tests within these are at level q R / m. A planned family is not counted in m.
 #[test]
-fn families_are_selected_and_tested_inside_at_their_share() {
+fn selected_families_are_tested_at_their_share() {
     let of = |question: &str, what: &str, p: f64| Comparison {
         question: question.into(),
         ..comparison(&format!("{question} {what}"), p)
@@ -91,7 +91,7 @@ fn families_are_selected_and_tested_inside_at_their_share() {
     assert_eq!(level(2), Some(ALPHA));
     let found: Vec<bool> = all.rows.iter().map(|row| all.is_found(row)).collect();
     assert_eq!(found, [true, true, false, false, true, true]);
-    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the plan is tested alone at α");
+    assert_eq!(all.rows[4].adjusted(), Some(0.04), "the planned test needs no adjustment");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn several_planned_comparisons_share_the_level() {
 
 /// Five items on one side give a p-value of at least .0625, which no adjustment brings below .05.
 #[test]
-fn a_comparison_that_could_not_reach_the_level_cannot_decide() {
+fn comparison_unable_to_reach_the_level_cannot_decide() {
     let few = |what: &str, least: f64| Comparison { least, ..comparison(what, least) };
     let family = family([few("five items", 0.0625), few("seven items", 0.0156), comparison("many", 0.2)]);
     let all = family.corrected();
@@ -137,7 +137,7 @@ fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
 
 proptest! {
     #[test]
-    fn joining_by_number_is_joining_by_looking_at_every_member(
+    fn indexed_join_equals_linear_join(
         all in proptest::collection::vec((0..2_usize, "[ab]", "[a-c]{1,2}", "[tu]", 0.0..1.0_f64), 0..120), stored in 0..120_usize,
     ) {
         let (mut family, mut plain) = (Family::default(), Vec::new());
@@ -157,7 +157,7 @@ proptest! {
 
 /// Regression: joining a grid of ten thousand cells used to take minutes, because each comparison was checked against all earlier ones.
 #[test]
-fn a_large_family_is_joined_in_time_that_grows_with_its_size() {
+fn large_family_is_joined_in_linear_time() {
     let begun = std::time::Instant::now();
     let family = family((0..200_000).map(|k| comparison(&format!("comparison {k}"), 0.5)));
     assert_eq!(family.corrected().rows.len(), 200_000);
@@ -165,7 +165,7 @@ fn a_large_family_is_joined_in_time_that_grows_with_its_size() {
 }
 
 #[test]
-fn what_is_no_number_counts_and_is_never_rejected() {
+fn nan_counts_and_is_never_rejected() {
     let family = family([comparison("a", f64::NAN), comparison("b", 0.03)]);
     let all = family.corrected();
     assert_eq!((all.rows[0].adjusted(), all.rows[1].adjusted()), (Some(1.0), Some(0.06)));

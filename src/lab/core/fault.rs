@@ -67,7 +67,7 @@ impl From<ProbeError> for Fault {
     }
 }
 
-/// Errors shown unchanged, with a place and a hint.
+/// Errors shown unchanged, with their location and a hint.
 macro_rules! told {
     ($($error:ty: $place:literal, $hint:literal;)*) => {
         $(impl From<$error> for Fault {

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_leaves_the_spec_as_it_was() {
+    fn refused_value_leaves_the_spec_unchanged() {
         let (setting, mut spec, known) = (width(), 2.0, Known::default());
         for (value, message) in [
             (Value::Number(9.0), "must be from 1 to 8"),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_texts_are_numbers_words_or_paths() {
+    fn typed_texts_are_parsed_by_kind() {
         let slider = width().kind(&1.0, &Known::default());
         assert_eq!(slider.parse(" 1/8 "), Ok(Value::Number(0.125)));
         assert_eq!(slider.parse("an"), Ok(Value::Unset));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_choices_keep_to_what_is_offered() {
+    fn marks_and_choices_accept_only_offered_names() {
         let names = || vec!["a".to_owned(), "b".to_owned()];
         assert!(Kind::Marks(names()).check(&Value::Marks(vec![true])).is_err());
         assert!(Kind::Choice(names()).check(&Value::Choice(Some(2))).is_err());
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_those_that_every_selected_model_has() {
+    fn layers_exist_in_every_selected_model() {
         let model = |name: &str, layers| KnownModel { name: name.into(), layers };
         let models = vec![model("a", 4), model("b", 2), model("vectors", 0)];
         let known = Known { models, ..Known::default() };
@@ -413,7 +413,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stops_rise_within_the_range_and_hold_the_default(
+        fn stops_ascend_and_include_the_default(
             min in -10.0f64..10.0, span in 0.5f64..1e6, share in 0.0f64..1.0, whole: bool,
         ) {
             let round = |x: f64| if whole { x.round() } else { x };

@@ -27,8 +27,8 @@ impl Spot {
         }
     }
 
-    /// Up to `most` of the tokens that are taken separately, ascending: a systematic sample from `drawn` on, in which all tokens are
-    /// equally likely. `None` for a single state.
+    /// Up to `most` of the tokens that are taken separately, ascending: a systematic sample that starts at `drawn`, in which all tokens
+    /// are equally likely. `None` for a single state.
     pub(crate) fn sample(&self, most: usize) -> Option<Vec<usize>> {
         let Spot::Each { drawn, all } = self else { return None };
         let (count, len) = (most.clamp(1, all.len().max(1)), all.len().max(1));
@@ -97,7 +97,7 @@ mod tests {
 
     /// A sample has distinct tokens of the text, and over all starts every token is drawn equally often.
     #[test]
-    fn every_token_is_as_likely_to_be_sampled() {
+    fn tokens_are_sampled_equally_often() {
         for (len, most) in [(1, 4), (3, 4), (9, 1), (9, 4), (9, 9), (10, 4)] {
             let all = 2..2 + len;
             let mut drawn = vec![0; len];

@@ -93,8 +93,8 @@ pub struct Stimuli {
     pub dropped_forms: usize,
     /// Number of examples dropped because the model cannot read them (no mask, or too long).
     pub dropped_texts: usize,
-    /// Number of examples dropped because the model's input equals that of an earlier example. A causal model does not see text after the
-    /// mask, so a split could not separate them.
+    /// Number of examples dropped because the model's input is the same as for an earlier example. A causal model does not see text after
+    /// the mask, so a split could not separate them.
     pub dropped_repeats: usize,
     /// Number of examples longer than the model's maximum length, which it reads in part or not at all.
     pub long: usize,
@@ -243,8 +243,8 @@ impl Stimuli {
         self.list.iter().enumerate().map(count).collect()
     }
 
-    /// Replaces each stimulus whose tokens are taken separately at `at` by one for each of up to `most` tokens. Also returns the new
-    /// stimuli of each old one.
+    /// Splits stimuli into one for each token, at most `most` of them, if `at` takes tokens separately. Also returns the range of new
+    /// stimuli for each old one.
     pub fn by_token(&self, at: impl Fn(usize) -> Where, most: usize) -> (Self, Vec<Range<usize>>) {
         let (mut list, mut rows) = (Vec::new(), Vec::with_capacity(self.list.len()));
         for (i, s) in self.list.iter().enumerate() {
@@ -404,7 +404,7 @@ mod tests {
 
     /// Regression: a cancellation used to wait until thousands of sentences had been tokenized.
     #[test]
-    fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
+    fn tokenization_polls_for_cancellation() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
         let set = Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
         let mut heard = Vec::new();
@@ -427,7 +427,7 @@ mod tests {
 
     /// Rows that differ only after the mask are two texts for a masked model and one for a causal model.
     #[test]
-    fn what_a_model_cannot_tell_apart_counts_once() {
+    fn indistinguishable_inputs_count_once() {
         let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
         let one = &set.examples[0];
         let examples = [one.clone(), Example { text: format!("{} too", one.text), ..one.clone() }, one.clone()];
@@ -442,7 +442,7 @@ mod tests {
 
     /// Regression: examples longer than the model's maximum length used to be dropped regardless of their position.
     #[test]
-    fn long_examples_are_read_at_their_position_or_left_out() {
+    fn long_examples_are_read_at_their_position_or_dropped() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();
         let before = "word ".repeat(100);
         let [short, base] = &set.examples[..] else { panic!("two examples were requested") };

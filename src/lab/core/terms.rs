@@ -158,7 +158,7 @@ pub const TERMS: &[Term] = &[
         "held-out gap",
         "held",
         &[Prompts],
-        "The gap with the best and the worst prompt chosen on other facts, which removes the effect of chance on the choice.",
+        "The gap between the best and the worst prompt, chosen on other facts to remove the effect of chance on the choice.",
     ),
     term(
         "gap by chance",
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_term_has_one_sentence_and_stands_once() {
+    fn terms_are_unique_with_one_sentence() {
         for (i, term) in TERMS.iter().enumerate() {
             assert!(term.meaning.ends_with('.') && term.meaning.len() < 120, "{}", term.name);
             assert!(TERMS[..i].iter().all(|other| other.name != term.name), "{}", term.name);

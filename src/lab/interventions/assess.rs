@@ -22,8 +22,8 @@ pub struct Readable {
     /// Mean of the recalls, with a symmetric interval. Its width is computed from the centres of the recalls' Wilson intervals, so it is
     /// never 0.
     pub balanced: Estimate,
-    /// True if the lower end of the interval is above chance. Otherwise the oracle can no longer read the property: its selectivity is that
-    /// of a constant answer, and the strength cannot be an optimum.
+    /// True if the lower end of the interval is above chance. Otherwise the oracle can no longer read the property. Its selectivity then
+    /// equals a constant answer's, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 

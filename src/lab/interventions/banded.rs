@@ -9,8 +9,8 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
 
-/// A mean over replicates. `lo` and `hi` are the ends of the wide band (sampling and training) or, for a single replicate, of the narrow
-/// band.
+/// A mean over replicates. `lo` and `hi` are the ends of the wide band (sampling and training), or of the narrow band for a single
+/// replicate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Banded {
     /// Mean over replicates.
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_from_before_there_were_bands_is_read() {
+    fn recordings_without_bands_are_read() {
         let old: Banded = serde_json::from_str(r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#).unwrap();
         assert_eq!(old, Estimate { mean: 0.5, lo: 0.4, hi: 0.6 }.into());
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
@@ -105,7 +105,7 @@ mod tests {
 
     /// Regression: a score from 0 to 1 used to be shown as `.93 ±.469`.
     #[test]
-    fn an_interval_stays_within_the_range_of_a_score() {
+    fn interval_stays_within_score_range() {
         let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });
         assert_eq!(wide.spread(3), "[.46, 1.00]");
         assert!(wide.estimate().half_width() < 0.3);
@@ -116,7 +116,7 @@ mod tests {
     /// Regression: two training runs used to show S .95 [.02, 1.00] next to R .92 [.75, .98], both from Student's t with one degree of
     /// freedom.
     #[test]
-    fn two_trainings_show_their_values_and_no_interval() {
+    fn two_training_runs_show_values_without_interval() {
         let range = Some([0.93, 0.97]);
         let two = Banded { range, ..Estimate { mean: 0.95, lo: 0.02, hi: 1.0 }.into() };
         assert_eq!((two.spread(2).as_str(), two.values(2)), ("(.93, .97)", range));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wide_band_is_shown_and_the_narrow_one_kept() {
+    fn wide_band_is_shown_and_narrow_band_is_kept() {
         let draws = [0.38, 0.58, 0.42, 0.62, 0.40, 0.60];
         let bands = Bands::new(&[0.4, 0.6], &draws, 0.95).unwrap();
         let b = Banded::from(bands);

@@ -54,7 +54,7 @@ pub(crate) struct Chunk {
     /// The grammatically correct form of each text.
     pub correct: Vec<usize>,
     pub distance: Distance,
-    /// The edited states, if they are not one for each row.
+    /// The edited states, unless there is exactly one per row.
     edits: Option<Edits>,
     continuation: Continuation,
     /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None` without a language model

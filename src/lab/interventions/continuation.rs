@@ -11,7 +11,7 @@ use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Hidden states of sentences at a layer, from which the forward pass can be continued any number of times.
+/// Hidden states of sentences at a layer. The forward pass can be continued from them any number of times.
 #[derive(Debug, Clone)]
 pub(crate) struct Continuation {
     layer: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Continuation {
     vocab: Vec<u32>,
     /// Columns of the two forms, per text.
     columns: Vec<[usize; 2]>,
-    /// Number of rows, which oracles read.
+    /// Number of rows that oracles read.
     rows: usize,
     /// The states before the edit, if a mean is edited: its change is then added to every token.
     means: Option<Matrix>,
@@ -54,8 +54,8 @@ pub(crate) struct Continued {
 }
 
 impl Continuation {
-    /// Runs the texts of the stimuli `rows` up to block `layer` (from 1). Edited states later replace the states `before` (rows x D; needed
-    /// only for means) at a position, or those of `edits`.
+    /// Runs the texts of the stimuli `rows` up to block `layer` (from 1). Edited states later replace either the states `before` (rows x
+    /// D; needed only for means) at a position, or the states of `edits`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -222,10 +222,10 @@ mod tests {
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
 
-    /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to those of every token, or
-    /// to their mean; states are read after block 2.
+    /// Reference: a BERT in NumPy. After block 1, `step` is added to the states of the words with the property, to the states of every
+    /// token, or to their mean. States are read after block 2.
     #[test]
-    fn states_changed_at_one_position_are_read_at_another() {
+    fn edits_at_one_position_reach_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
         let sentence = |noun: &str| format!("The {noun} near the house [MASK] big .");
@@ -263,7 +263,7 @@ mod tests {
     /// Continuing from the model's own hidden states reproduces the model's output, after every block and for every family. BART's encoder
     /// is followed by its decoder, not its head.
     #[test]
-    fn going_on_from_unchanged_states_is_the_model_itself() {
+    fn continuing_from_unchanged_states_equals_the_model() {
         let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();
         for builtin in BUILTINS {
             let source = ModelSource::Builtin(builtin.name.to_owned());

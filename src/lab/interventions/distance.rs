@@ -262,7 +262,7 @@ mod tests {
     /// states to (3, 4) is (0, 3), at distance sqrt(10). The Mahalanobis distance of (3, 4) is sqrt(25/6), its norm is 5 times that of (1,
     /// 0), and its distance from the counterfactual (0, 0) is 5.
     #[test]
-    fn distances_by_hand() {
+    fn distances_match_hand_computation() {
         let meter = Meter::new(&matrix(&[&[3.0, 0.0], &[-3.0, 0.0], &[0.0, 3.0], &[0.0, -3.0]])).unwrap();
         assert_eq!(meter.count(), 4);
         let twins = matrix(&[&[0.0, 0.0], &[0.0, 5.0]]);
@@ -278,7 +278,7 @@ mod tests {
 
     /// Reference for a shrunk covariance (a = .756): its inverse in exact fractions.
     #[test]
-    fn mahalanobis_under_a_shrunk_covariance() {
+    fn mahalanobis_with_shrunk_covariance() {
         let x = |i: usize, j: usize| -> f32 {
             let t = i as f32;
             [0.25 * ((7 * i) % 5) as f32, 0.5 * ((3 * i) % 7) as f32 - 1.0, 0.125 * t][j]
@@ -293,14 +293,14 @@ mod tests {
 
     /// States far from the origin in single precision: the distance is computed from the rows, not from rounded products.
     #[test]
-    fn a_long_state_loses_no_digits_to_cancellation() {
+    fn distant_states_lose_no_digits() {
         let real = matrix(&[&[1000.0, 0.0], &[1000.0, 0.5], &[-1000.0, 0.0]]);
         let got = Meter::new(&real).unwrap().measure(&matrix(&[&[1000.0, 0.125]]), &real.select_rows(&[0]), None);
         assert!(near(got.nearest[0], 0.125) || near(got.nearest[0], 0.375), "{got:?}");
     }
 
     #[test]
-    fn distances_toward_several_values_are_averaged_and_stand_beside_the_unchanged_ones() {
+    fn distances_are_averaged_over_target_values() {
         let one = |v: f64| Distances {
             nearest: vec![v],
             mahalanobis: vec![v],

@@ -1,4 +1,4 @@
-//! The states that an intervention edits, if they are not one for each row.
+//! The states that an intervention edits, unless there is exactly one per row.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use lab::spot::Spot;
 use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::{Model, Plan, Sites};
 
-/// All tokens of the texts, or a state of each text that oracles read at several tokens.
+/// All tokens of the texts, or one state per text that oracles read at several tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct Edits {
     /// The hidden states.
@@ -21,7 +21,7 @@ pub(crate) struct Edits {
     pub rows: Vec<usize>,
     /// For each state, the value of the other property.
     pub other: Vec<Option<usize>>,
-    /// For each row, its own state.
+    /// For each row, the index of its state.
     own: Vec<usize>,
 }
 

@@ -33,7 +33,7 @@ use model::source::in_print;
 
 /// The scores; in print each has a panel.
 const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
-/// Title of a method; its identifier if the registry does not have it (a newer program's session).
+/// Title of a method, or its identifier if the registry does not have it (as in a session from a newer program).
 pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title).to_owned()
 }
@@ -93,7 +93,7 @@ pub fn curves(
         };
         let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into(), f.beside.replicates);
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into(), f.beside.replicates);
-        // R uses both samples, so its n combines those of C and S.
+        // R uses both samples, so its n combines the n of C and of S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into(), f.beside.replicates);
         layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
@@ -128,7 +128,7 @@ pub fn curves(
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {}", written(at)))));
     }
-    // A method on whose S and R the answer does not rely is marked here as elsewhere.
+    // Marks a method whose S and R the answer does not rely on, as other views do.
     let mark = |c: &&Curve| if results.no_optimum(model, &c.key.method, oracle).is_some() { "!" } else { "" };
     let mut names: Vec<String> = drawn.iter().map(|c| format!("{}{}", c.key.method.title(), mark(c))).collect();
     let last = names.pop().unwrap_or_default();
@@ -145,7 +145,7 @@ pub fn curves(
     Some(worded(figure, drawn.iter().map(|c| c.key.method.name.as_str())))
 }
 
-/// One of the paper's figures, with its methods that the run also has; `None` if the run has none of them.
+/// One of the paper's figures, with those of its methods that the run has; `None` if the run has none of them.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -268,13 +268,13 @@ pub fn deviation(results: &Results, model: &str) -> Option<f64> {
     Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)
 }
 
-/// The size of a model's features, with which an ε compares; for captions.
+/// Describes the size of a model's features in captions, for comparison with ε.
 fn scale_of(results: &Results, model: &str, parameter: &str) -> Option<(String, String)> {
     let sd = deviation(results, model).filter(|_| parameter == "epsilon")?;
     Some(("a feature's standard deviation".into(), format!("{sd:.3} (median)")))
 }
 
-/// A strength with three significant digits, as it is written on an axis: `0.259`.
+/// Formats a strength with three significant digits, as on an axis: `0.259`.
 fn written(strength: f64) -> String {
     format!("{strength:.2e}").parse().unwrap_or(strength).to_string()
 }
@@ -341,7 +341,7 @@ fn provenance_of<'a, T: 'a>(
 /// Reason why a point may differ from the same strength in a table.
 const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
 
-/// Terms explained where a figure names them.
+/// Terms that are explained in figures that use them.
 const WORDS: [(&str, &str); 7] = [
     ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
     ("oracle", "a probe that judges the edit, trained on other data"),
@@ -408,7 +408,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
 }
 
-/// Sources of uncertainty for points with this smallest and largest number of training runs.
+/// Sources of uncertainty, given the smallest and the largest number of training runs behind the points.
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {

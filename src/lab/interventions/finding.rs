@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_one_flat_object_with_the_published_keys() {
+    fn finding_is_a_flat_object_with_published_keys() {
         let finding = Finding {
             lab: LabId::Interventions,
             spec: "abc".into(),

@@ -22,7 +22,7 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Difference in completeness or selectivity up to which two settings count as equally good.
+/// Maximum difference in completeness or selectivity at which two settings count as equally good.
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
@@ -92,7 +92,7 @@ fn dominates(a: &Scores, b: &Scores) -> bool {
     (better(&a.0, &b.0) && not_worse(&a.1, &b.1)) || (better(&a.1, &b.1) && not_worse(&a.0, &b.0))
 }
 
-/// True if both means of `a` are at least those of `b`, and one is higher.
+/// True if neither mean of `a` is below the corresponding mean of `b`, and one is higher.
 fn above(a: &Scores, b: &Scores) -> bool {
     let (dc, ds) = (a.0.mean - b.0.mean, a.1.mean - b.1.mean);
     dc >= 0.0 && ds >= 0.0 && dc + ds > 0.0
@@ -279,7 +279,7 @@ mod tests {
     /// Computed by hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and
     /// (.8, .8) is better than the latter on both axes.
     #[test]
-    fn a_known_front_its_knee_and_what_is_dominated() {
+    fn known_front_knee_and_dominated_settings() {
         let list = [
             setting(1.0, 0.1, 0.9, 0.01),
             setting(2.0, 0.5, 0.6, 0.01),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_within_its_interval_is_not_dominated_and_makes_no_knee() {
+    fn overlapping_intervals_give_no_dominance_and_no_knee() {
         let list = |half: f64| {
             [
                 setting(1.0, 0.1, 0.9, half),
@@ -321,7 +321,7 @@ mod tests {
     /// Completeness saturates. Of two settings near 1, the less selective one is dominated even if its completeness is higher by a
     /// thousandth. A thousandth alone makes neither better.
     #[test]
-    fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
+    fn tiny_completeness_gain_does_not_outweigh_selectivity() {
         let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];
         assert_eq!(standings(&list), [On, Dominated]);
         let near = [setting(1.0, 0.998, 0.8, 0.0001), setting(2.0, 0.999, 0.799, 0.0001)];
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_answers_selectivity_is_not_rated_and_dominates_nothing() {
+    fn constant_answer_is_not_rated() {
         let mut list = [setting(1.0, 0.3, 0.5, 0.01), setting(2.0, 0.9, 0.9, 0.01)];
         list[1].beside.eligible = Some(false);
         assert_eq!(standings(&list), [On, Unread]);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn two_places_make_no_knee_however_often_they_occur() {
+    fn two_distinct_points_have_no_knee() {
         let list = [setting(0.0, 0.0, 1.0, 0.0), setting(0.0, 0.0, 1.0, 0.0), setting(1.0, 0.9, 0.4, 0.01)];
         let front = Front::of(&list.iter().collect::<Vec<_>>());
         assert_eq!((front.standings, front.knee), (vec![On, On, On], Err(NoKnee::Few)));

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_are_the_default_make_no_difference() {
+    fn default_options_do_not_change_the_key() {
         let options = |list: &[(&str, f64)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
         let steps = find("pgd").unwrap().settings.iter().find(|s| s.name == "steps").unwrap().default;
         assert_eq!(MethodKey::new("pgd", &options(&[("steps", steps)])), MethodKey::named("pgd"));

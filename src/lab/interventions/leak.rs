@@ -100,7 +100,7 @@ mod tests {
     /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first coordinate defeats
     /// only the linear probe; removing all three leaves both probes at chance.
     #[test]
-    fn what_one_probe_cannot_see_another_can() {
+    fn nonlinear_probe_finds_what_linear_probe_misses() {
         let n = 3_000;
         let mut rng = stream(1, "leak");
         let values: Vec<f64> = (0..n * 3).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();

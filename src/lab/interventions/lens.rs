@@ -67,7 +67,7 @@ mod tests {
 
     /// Regression: a field called `model` used to replace the model's name, which made recordings unreadable.
     #[test]
-    fn a_finding_of_the_lens_is_read_back_from_its_line() {
+    fn lens_finding_round_trips() {
         let share = Estimate { mean: 0.7, lo: 0.6, hi: 0.8 };
         let found = LensFinding { layer: 1, layers: 3, head: share, oracle: share, majority: 0.5 };
         let finding = crate::Finding {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lens_of_all_layers_is_an_empty_table_and_has_a_hash_of_its_own() {
+    fn full_lens_is_an_empty_table_with_its_own_hash() {
         let parsed = |lens: &str| -> Result<Spec, String> {
             lab::spec::parse(&format!("{AGREEMENT_TOML}\n[lens]\n{lens}\n"), "a test").map_err(|e| e.to_string())
         };

@@ -70,7 +70,7 @@ mod tests {
 
     /// Regression: the table used to contain `random_subspace`, but the registry contains `random`.
     #[test]
-    fn every_registered_method_has_a_look() {
+    fn registered_methods_have_a_style() {
         for method in registry() {
             assert!(LOOKS.contains(&method.id), "add `{}` to the end of LOOKS", method.id);
         }
@@ -78,7 +78,7 @@ mod tests {
 
     /// Regression: INLP and the identity control both used to have crosses.
     #[test]
-    fn controls_have_markers_that_no_method_has() {
+    fn controls_have_separate_markers() {
         let (controls, methods): (Vec<&Method>, Vec<_>) = registry().iter().partition(|m| m.is_control);
         let mut markers: Vec<Marker> = controls.iter().map(|m| marker(m.id)).collect();
         assert!(methods.iter().all(|m| !markers.contains(&marker(m.id))));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_distinct() {
+    fn method_styles_are_distinct() {
         for (i, method) in LOOKS.iter().enumerate() {
             assert_eq!(number(method), i);
         }

@@ -25,7 +25,7 @@ pub struct Needs {
     pub mlp: bool,
     /// A property with exactly two values.
     pub binary: bool,
-    /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one fit for all
+    /// Random numbers: fits with different seeds differ. A method that needs no random numbers and no perceptron has one fit for all
     /// replicates.
     pub random: bool,
     /// The state of each example's true counterfactual; see [`Known::twins`].
@@ -101,8 +101,7 @@ pub enum InterventionError {
         /// Largest allowed value.
         max: f64,
     },
-    /// Embeddings whose size differs from that of the embeddings used for fitting, or a number of targets that differs from the number of
-    /// embeddings.
+    /// The embeddings differ in size from those used for fitting, or there are more or fewer targets than embeddings.
     #[error(
         "{rows} embeddings of size {found} with {targets} targets do not match the method, which was fitted to size {wanted}"
     )]

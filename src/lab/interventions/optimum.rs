@@ -90,7 +90,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// The oracle no longer reads the other property, at any strength.
-    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    #[error("the oracle does not read the other property better than chance at any strength (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     Ruined {
         /// The highest balanced accuracy at any strength.
         best: Estimate,
@@ -109,7 +109,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// Like [`Self::Ruined`], for an additional property.
-    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
+    #[error("the oracle does not read {property} better than chance at any strength (balanced accuracy at best {} [{}, {}]; chance level {})", score(best.mean), score(best.lo), score(best.hi), score(*chance))]
     FurtherRuined {
         property: String,
         /// The highest balanced accuracy at any strength.
@@ -118,7 +118,7 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// Each property is readable at some strength, but no strength leaves all of them readable.
-    #[error("at no strength does the oracle read all properties to keep better than chance")]
+    #[error("the oracle does not read all properties to keep better than chance at any one strength")]
     NoneTogether,
     /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(

@@ -1,4 +1,4 @@
-//! The other hyperparameters of methods by name, with defaults and bounds, so that specs and screens need no extra code for them.
+//! Hyperparameters of methods other than the swept one, by name, with defaults and bounds. Specs and screens need no extra code for them.
 
 use super::method::Method;
 
@@ -168,7 +168,7 @@ mod tests {
     use crate::{find, registry};
 
     #[test]
-    fn defaults_are_allowed_and_names_distinct() {
+    fn defaults_are_valid_and_names_unique() {
         for method in registry() {
             let settings = method.settings;
             assert!(settings.iter().all(|s| s.allows(s.default)), "{}", method.id);
@@ -191,7 +191,7 @@ mod tests {
     }
     /// Regression: an option used to be called `C`.
     #[test]
-    fn no_option_is_called_by_a_letter() {
+    fn option_names_are_not_single_letters() {
         for setting in registry().iter().flat_map(|method| method.settings) {
             assert!(setting.label.chars().count() > 1, "{}", setting.name);
         }

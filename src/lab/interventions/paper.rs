@@ -44,7 +44,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
-    /// The name by which the figure can be requested.
+    /// Name for requesting the figure.
     pub name: &'static str,
     /// Names of the methods in the registry.
     pub methods: &'static [&'static str],
@@ -73,7 +73,7 @@ mod tests {
 
     /// Reliability is the harmonic mean of the other two scores to four digits, except in AlterRep's row.
     #[test]
-    fn the_published_rows_are_as_printed() {
+    fn published_rows_match_the_print() {
         for p in TABLE_3 {
             let method = find(p.method).unwrap();
             assert!(method.parameter.allows(p.value), "{}", p.method);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_of_registered_methods_that_share_an_axis() {
+    fn paper_figures_use_registered_methods_with_one_axis() {
         for figure in FIGURES {
             let parameters: Vec<&str> = figure.methods.iter().map(|m| find(m).unwrap().parameter.name).collect();
             assert!(parameters.iter().all(|p| *p == parameters[0]), "{}", figure.name);

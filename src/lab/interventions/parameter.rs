@@ -46,10 +46,10 @@ pub const EPSILONS: [f64; 29] = [
     0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
-/// The radii of Canby et al., continued with the ratio of the last two. Their grid ends at 5, which suits embeddings with coordinates near
-/// unity. With larger coordinates (such as GPT-2's), scores have not reached their plateau there. At 61 the scores of all built-in models
-/// have; the last is gpt2-mini, whose coordinates vary five times as much as those of bert-mini. The grid does not depend on the data,
-/// because results at radii fitted to the embeddings could not be compared between models.
+/// The radii of Canby et al., continued with the ratio of the last two. Their grid ends at 5, which suits embeddings with coordinates
+/// near unity. With larger coordinates (such as GPT-2's), scores have not reached their plateau there. At 61 the scores of all built-in
+/// models have reached it; the last is gpt2-mini, whose coordinates vary five times as much as those of bert-mini. The grid does not
+/// depend on the data, because results at radii fitted to the embeddings could not be compared between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
@@ -90,7 +90,7 @@ pub const ALPHA: Parameter = Parameter {
     default: 0.1,
 };
 
-/// Maximum number of INLP iterations, of random directions, and of AlterRep's classifiers.
+/// Maximum number of INLP iterations, of random directions, and of classifiers in AlterRep.
 pub(crate) const MOST_ITERATIONS: usize = 40;
 
 pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {

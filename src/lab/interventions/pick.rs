@@ -10,7 +10,7 @@ use base::suggest::unknown;
 use figure::Figure;
 use lab::{Details, EngineInfo, FigureEntry};
 
-/// The named figures: the lab's own, and those of the paper.
+/// The named figures: the lab's own and the paper's.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "pareto",
@@ -172,7 +172,7 @@ mod tests {
 
     /// Regression: figures of the identity control used to show one point per curve.
     #[test]
-    fn a_control_whose_scores_are_all_equal_is_drawn_on_demand_only() {
+    fn constant_control_is_drawn_only_on_request() {
         let mut results = sample::results();
         let mut control = results.curves[0].clone();
         control.key.method = MethodKey::named("identity");
@@ -189,7 +189,7 @@ mod tests {
 
     /// Regression: if a spec listed its control first, the figures used to show the control's constant line.
     #[test]
-    fn a_control_is_drawn_only_where_there_is_nothing_else() {
+    fn control_is_drawn_only_without_other_methods() {
         let mut results = sample::results();
         let mut control = results.curves[0].clone();
         control.key.method = MethodKey::named("identity");

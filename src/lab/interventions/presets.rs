@@ -17,7 +17,7 @@ mod tests {
     use crate::registry::find;
 
     #[test]
-    fn the_whole_experiment_parses_checks_and_has_the_papers_methods_grids_and_oracles() {
+    fn paper_preset_is_valid_and_complete() {
         let spec: Spec = lab::spec::parse(PRESETS[0].toml, PRESETS[0].name).unwrap();
         let names: Vec<&str> = spec.methods.iter().map(|m| m.name.as_str()).collect();
         assert_eq!(names, ["alterrep", "fgsm", "pgd", "autoattack", "inlp", "rlace", "identity"]);

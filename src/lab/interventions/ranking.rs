@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn far_apart_is_certain_and_a_method_without_optimum_is_last() {
+    fn clear_ranking_is_certain_and_missing_optimum_is_last() {
         let (good, poor) = (draws(0.8, 0.0, 1), draws(0.5, 0.0, 2));
         let none = Draws { theta: None, rows: vec![None; 400] };
         let r = Ranking::new(&[&none, &poor, &good], 1);
@@ -149,11 +149,11 @@ mod tests {
 
     /// The same training runs are drawn for both methods, so effects that the methods share cancel.
     #[test]
-    fn replicates_are_drawn_jointly() {
+    fn replicates_are_resampled_jointly() {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than that of plain draws of four from four.
+        // Against a method whose replicates agree, only the spread of `a` counts. It is wider than with plain draws of four from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
@@ -162,7 +162,7 @@ mod tests {
     /// Two methods with five training runs each, which differ only in training: the contrast is the mean of the paired differences, with
     /// their t test.
     #[test]
-    fn a_contrast_is_that_of_paired_trainings() {
+    fn contrast_pairs_training_runs() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
         let c = contrast(&a, &b).unwrap();
         assert!((c.mean + 0.02).abs() < 1e-12 && c.p() < 1e-3, "the training runs agree: {c:?}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_that_turn_are_listed() {
+    fn reversed_verdicts_are_listed() {
         let (a, b) = (draws(0.7, 0.0, 1), draws(0.6, 0.0, 2));
         let (one, other) = (Ranking::new(&[&a, &b], 1), Ranking::new(&[&b, &a], 1));
         assert_eq!((one.turns(&other), one.turns(&one)), (vec![(0, 1)], vec![]));

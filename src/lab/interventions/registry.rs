@@ -51,7 +51,6 @@ pub fn registry() -> &'static [Method] {
     &METHODS
 }
 
-/// The method with this identifier.
 pub fn find(id: &str) -> Option<&'static Method> {
     registry().iter().find(|m| m.id == id)
 }

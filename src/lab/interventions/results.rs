@@ -74,8 +74,8 @@ pub struct Point {
 const NO_EDIT: &str =
     "no edit after which the oracle still reads the property to keep is shown to be better than no change";
 
-/// Converts an optimum at a strength that changes nothing to the finding that there is no optimum. Its scores are means over halves, some
-/// of which chose a strength that does edit, so they describe neither that edit nor the unedited states.
+/// Converts an optimum at a strength that changes nothing to the finding that there is no optimum. Its scores are means over halves. Some
+/// halves chose a strength that does edit, so the scores describe neither a single edit nor the unedited states.
 fn without_edit(best: &OptimumFinding) -> Option<NoOptimumFinding> {
     let method = find(&best.method).filter(|method| !method.is_control)?;
     method.parameter.is_no_edit(best.value).then(|| NoOptimumFinding {

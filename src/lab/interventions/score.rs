@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::bootstrap::harmonic_mean;
 use stats::distance::{jensen_shannon, total_variation};
 
-/// Distance between probability distributions, from which the scores are computed.
+/// Distance between probability distributions; the scores are computed from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
@@ -68,7 +68,7 @@ fn certain(k: usize, class: usize) -> Vec<f64> {
 /// # Panics
 /// If there is not one target per row or a target is not a class.
 pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
-    assert_eq!(after.rows(), targets.len(), "not one target per example");
+    assert_eq!(after.rows(), targets.len(), "the number of targets must be the number of examples");
     let one = |(p, target): (&[f64], &usize)| match distance {
         Distance::Tv => p[*target].clamp(0.0, 1.0),
         Distance::Js => (1.0 - jensen_shannon(p, &certain(p.len(), *target))).clamp(0.0, 1.0),
@@ -151,8 +151,8 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
     counts
 }
 
-/// The floor of selectivity: that of an oracle that answers `value` with probability 1 for every example after the intervention. With the
-/// majority value, it is the selectivity of an intervention that removes all information about the property.
+/// The floor of selectivity: an oracle that answers `value` with probability 1 for every example after the intervention would have it.
+/// With the majority value, it is the selectivity of an intervention that removes all information about the property.
 ///
 /// # Panics
 /// If `value` is not a class.
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn worked_values() {
+    fn scores_match_worked_values() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
         close(selectivity(Distance::Tv, &row(&[0.9, 0.1]), &row(&[0.2, 0.8]))[0], 0.222_222);
         close(nullifying_completeness(Distance::Tv, &row(&[0.2, 0.8]))[0], 0.4);
@@ -234,7 +234,7 @@ mod tests {
 
     /// Reference: `1 - jensenshannon(p, q, base=2)**2` in SciPy, divided by the largest value over one-hot distributions.
     #[test]
-    fn scores_by_jensen_shannon_are_those_computed_apart() {
+    fn jensen_shannon_scores_match_scipy() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         for (before, after, s, c) in [
             (&[0.9, 0.1][..], &[0.2, 0.8][..], 0.476_032_123_657_641_6, 0.765_148_906_435_898_3),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_answer_gets_its_floor() {
+    fn constant_answer_has_the_floor_selectivity() {
         let p = Dense::from_vec(3, 2, vec![0.9, 0.1, 0.2, 0.8, 0.6, 0.4]).unwrap();
         let floor = selectivity_floor(Distance::Tv, &p, 0);
         // TV to (1, 0) is .1, .8, .4; the largest possible is .9, .8, .6.
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn means_over_lists_skip_what_is_undefined() {
+    fn means_over_lists_skip_undefined_values() {
         let mean = mean_over(&[vec![Some(0.2), None, None], vec![Some(0.6), Some(0.5), None]]);
         assert_eq!(mean, [Some(0.4), Some(0.5), None]);
     }
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scores_are_shares((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
+        fn scores_are_between_0_and_1((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
             let (p, q) = (row(&before), row(&after));
             let c = counterfactual_completeness(Distance::Tv, &q, &[target])[0];
             let mut onehot = vec![0.0; before.len()];

@@ -218,9 +218,9 @@ fn tested_with_attractor() -> f64 {
     TEST * attractors
 }
 
-/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up. With attractors, the
-/// share of these is known, so the number is the same before and after a run. Otherwise it follows from `with`, the number of them in the
-/// task's examples.
+/// Number of examples, rounded up, that are expected to contain [`FEW_TO_KEEP`] test sentences with the property to keep. For attractors
+/// the share of such sentences is known, so the number is the same before and after a run. Otherwise it is computed from `with`, the
+/// number of such sentences in the task's examples.
 pub(crate) fn examples_for(task: &TaskSpec, with: usize) -> usize {
     let counted = with.max(1) as f64 / task.examples as f64;
     let share = if task.has_attractors() { tested_with_attractor() } else { counted };

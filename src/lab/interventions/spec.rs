@@ -30,7 +30,7 @@ pub struct Spec {
     pub lab: LabId,
     /// Names of the models, built in or on disk, in the order in which they run.
     pub models: Vec<String>,
-    /// The seed of every random stream of the run except those of training.
+    /// The seed of all random streams of the run except in training.
     #[serde(default)]
     pub seed: u64,
     /// Version of the procedure; see [`PROCEDURE`]. Changing it changes the spec's hash.
@@ -65,7 +65,7 @@ pub struct Spec {
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
     pub layer: LayerRef,
-    /// Layer of the oracle: that of the intervention (`None`) or a later one.
+    /// Layer of the oracle: the intervention's layer (`None`) or a later one.
     pub oracle_layer: Option<LayerRef>,
 }
 

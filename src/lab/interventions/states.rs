@@ -133,7 +133,7 @@ mod tests {
     use safetensors::SafeTensors;
 
     #[test]
-    fn the_table_has_what_the_experiment_has() {
+    fn states_table_matches_the_experiment() {
         let source: ModelSource = "bert-tiny".parse().unwrap();
         let model = Model::load(&source, Device::Cpu).unwrap();
         let mut spec = Spec::shipped();

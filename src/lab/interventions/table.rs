@@ -98,7 +98,7 @@ pub(super) struct Stays {
     from: usize,
     /// Number of examples with the property.
     pub(super) defined: usize,
-    /// Number of texts with the property, or of examples.
+    /// Number of texts with the property or, without texts, of examples.
     pub(super) units: usize,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct Table {
     pub(super) examples: usize,
     /// Number of examples with a value of at least one property to keep.
     pub(super) defined: usize,
-    /// Number of texts with a value of at least one property to keep, or of examples.
+    /// Number of texts with a value of at least one property to keep or, without texts, of examples.
     pub(super) defined_units: usize,
     /// Design effect of the share read correctly, by strength and value of a property; 1 if each example is its own text.
     effects: Vec<f64>,
@@ -255,7 +255,7 @@ impl Table {
         self.rights(self.strengths)
     }
 
-    /// Sums of all columns over each block: blocks x columns, in single precision like those of resamples.
+    /// Sums of all columns over each block: blocks x columns, in single precision like the sums of resamples.
     pub(super) fn block_sums(&self, blocks: &[Vec<usize>]) -> Vec<f32> {
         let mut all = Vec::with_capacity(blocks.len() * self.width());
         for block in blocks {
@@ -337,7 +337,8 @@ impl Table {
         (held(centre + by_class.iter().sum::<f64>() / defined), sum / values)
     }
 
-    /// Numbers of examples read correctly at strength `m` and of all examples, by value of property `j`, each divided by the design effect.
+    /// At strength `m`, for each value of property `j`: the number of examples read correctly and the number of all examples, each
+    /// divided by the design effect.
     pub(super) fn effective<'a, T: Copy + Into<f64>>(
         &'a self,
         (m, j): (usize, usize),

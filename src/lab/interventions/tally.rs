@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_come_back_in_order_with_their_gaps() {
+    fn chunks_keep_order_and_gaps() {
         let part = |c: f64, s: Option<f64>| Scores {
             examples: ExampleScores { completeness: vec![c, c + 0.25], selectivity: vec![s, Some(0.5)] },
             prior: vec![0.5, 0.25],

@@ -57,7 +57,7 @@ impl Rows {
     }
 }
 
-/// The largest number of tokens per text, at most `task.tokens_per_text`, with which each part has at most `task.tokens_per_part` rows.
+/// The largest number of tokens per text, at most `task.tokens_per_text`, that keeps each part within `task.tokens_per_part` rows.
 fn cap(counts: &[usize], split: &Split, task: &TaskSpec) -> usize {
     let (oracle, intervention) = (split.oracle(), split.intervention());
     let parts = [

@@ -128,7 +128,7 @@ pub enum Score {
 pub const CLIP: f64 = 10.0;
 
 impl Score {
-    /// Width of the score's bound relative to that of one accuracy on all examples, and the number of bounds that share δ.
+    /// Width of the score's bound relative to the bound of one accuracy on all examples, and the number of bounds that share δ.
     fn terms(self) -> (f64, f64) {
         match self {
             Score::Accuracy => (1.0, 1.0),
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_the_paper_prints() {
+    fn numbers_match_the_paper() {
         let n = |gap, dim| recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train;
         // Expected values: table 2, first and last row, and table 3 of the appendix, with differences as exact fractions.
         assert_eq!((n(42.0 / 320.0, 768), n(12_186.0 / 81_920.0, 768)), (22_263, 17_331));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_bound_is_its_constant() {
+    fn user_bound_uses_its_constant() {
         let own = |c| recommended(Bound::Own(c), 42.0 / 320.0, 0, DELTA);
         // This is the constant of the published bound at 768 dimensions.
         assert_eq!(own(95.879_257).unwrap().n_train, 22_263);
@@ -335,7 +335,7 @@ mod tests {
 
     /// The expected numbers were computed from the formulas with mpmath.
     #[test]
-    fn other_scores_need_more_examples() {
+    fn selectivity_and_code_length_need_more_examples() {
         let of = |score, gap, bound, delta| recommended_for(score, bound, gap, 769, delta).unwrap().n_train;
         let (published, own) = (Bound::Published, Bound::Own(40.0));
         assert_eq!(of(Score::Selectivity, 42.0 / 320.0, published, DELTA), 90_340);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_recommendation_says_why() {
+    fn missing_recommendations_have_a_reason() {
         let of = |gap, p, delta| recommended(Bound::Published, gap, p, delta);
         assert!(matches!(of(0.0, 769, DELTA), Err(BoundError::Gap(_))));
         assert!(matches!(of(f64::NAN, 769, DELTA), Err(BoundError::Gap(_))));

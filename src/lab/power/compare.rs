@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_of_each_side_is_a_table() {
+    fn single_runs_give_a_table() {
         let c = compare(&items([40, 10, 2, 8]), &names(), terms());
         assert_eq!((c.both, c.only_a, c.only_b, c.neither), (Some(40), Some(10), Some(2), Some(8)));
         assert_eq!((c.wrong_to_right, c.right_to_wrong), (Some(2), Some(10)));
@@ -258,7 +258,7 @@ mod tests {
 
     /// Regression: the deciding p-value used to be always exact McNemar's, even when power was computed for a different test.
     #[test]
-    fn the_p_that_counts_is_of_the_test_that_was_asked_for() {
+    fn deciding_p_is_of_the_requested_test() {
         let pairs = items([40, 10, 2, 8]);
         for by in Test::ALL {
             let c = compare(&pairs, &names(), Terms { by, ..terms() });
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
         }
-        // With clusters, Student's t is used whatever test was requested.
+        // With clusters, Student's t is used even if another test was requested.
         let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
         let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
         assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
@@ -275,7 +275,7 @@ mod tests {
 
     /// Regression: right-or-wrong items with clusters or several runs per side used to be analysed with Student's t only.
     #[test]
-    fn clusters_and_seeds_of_right_and_wrong_are_resampled_too() {
+    fn binary_clusters_and_seeds_are_resampled() {
         let one = items([60, 20, 8, 12]);
         let clusters = Pairs { clusters: Some((0..100).map(|i| i / 2).collect()), ..one.clone() };
         let other = items([60, 16, 10, 14]);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn several_seeds_are_means_within_the_item() {
+    fn seeds_are_averaged_within_items() {
         let one = items([40, 10, 2, 8]);
         let other = items([40, 2, 2, 16]);
         let pairs = Pairs {
@@ -314,9 +314,9 @@ mod tests {
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Two of a hundred items differ, each for one of three seeds. So few items hardly show how similar the seeds are.
+    /// Two of a hundred items differ, each for one of three seeds. These are too few items to show how similar the seeds are.
     #[test]
-    fn few_items_that_differ_under_several_seeds_widen_the_interval() {
+    fn few_differing_items_widen_the_interval() {
         let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
         let b: Vec<Vec<f64>> = vec![run(&[3]), run(&[8]), run(&[])];
         let pairs = Pairs { a: vec![run(&[]); 3], b, clusters: None, apart: false };
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_belong_together_widen_the_interval() {
+    fn clusters_widen_the_interval() {
         // Each of 30 clusters contains ten identical items.
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)][c % 4];
         let a: Vec<f64> = (0..300).map(|i| value(i / 10).0).collect();
@@ -343,7 +343,7 @@ mod tests {
 
     /// Agreement of seeds on every item does not prove agreement on other items.
     #[test]
-    fn several_seeds_without_a_discordant_item_claim_no_certainty() {
+    fn seeds_without_discordant_items_are_not_certain() {
         let one = items([20, 0, 0, 12]);
         let pairs = Pairs { a: vec![one.a[0].clone(); 3], b: vec![one.b[0].clone(); 3], clusters: None, apart: false };
         let c = compare(&pairs, &names(), terms());
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_of_any_value_take_t_and_resampling() {
+    fn non_binary_metrics_use_t_and_resampling() {
         let a: Vec<f64> = (0..200).map(|i| f64::from(i % 7) / 7.0 + 0.02).collect();
         let b: Vec<f64> = (0..200).map(|i| f64::from((i * 3) % 7) / 7.0).collect();
         let c = compare(&Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }, &names(), terms());
@@ -366,7 +366,7 @@ mod tests {
 
     /// Regression: the ends of a 99.99 % interval used to be the extremes of 2,000 resamples.
     #[test]
-    fn a_high_level_is_drawn_from_as_many_resamples_as_it_needs() {
+    fn high_level_uses_enough_resamples() {
         assert_eq!([0.5, 0.95, 0.998, 0.999, 0.9999].map(draws), [2_000, 2_000, 2_000, 4_000, 40_000]);
         let a: Vec<f64> = (0..300).map(|i| f64::from(i * i % 17) / 17.0).collect();
         let pairs = Pairs { a: vec![a], b: vec![vec![0.4; 300]], clusters: None, apart: false };
@@ -377,7 +377,7 @@ mod tests {
 
     /// Regression: values near the largest representable number used to give NaN and infinite intervals.
     #[test]
-    fn values_of_any_size_have_finite_intervals() {
+    fn huge_values_have_finite_intervals() {
         for size in [1e300, f64::MAX, 1e-300] {
             let a: Vec<f64> = (0..50).map(|i| if i == 0 { size } else { 0.5 * size }).collect();
             let b: Vec<f64> = (0..50).map(|i| if i % 2 == 0 { 0.4 * size } else { -0.9 * size }).collect();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_item_claims_nothing() {
+    fn single_item_shows_nothing() {
         let c = compare(&items([0, 1, 0, 0]), &names(), terms());
         assert_eq!((c.p, c.difference.mean), (1.0, 1.0));
         let one = Pairs { a: vec![vec![0.3]], b: vec![vec![0.1]], clusters: None, apart: false };
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_family_is_that_of_the_run() {
+    fn family_covers_the_run() {
         let mut x = compare(&items([40, 10, 2, 8]), &names(), terms());
         let mut y = compare(&items([40, 9, 8, 3]), &names(), terms());
         adjust(&mut [&mut x, &mut y], 0.05);
@@ -412,7 +412,7 @@ mod tests {
 
     /// Regression: equivalences used to be in the same family as differences, so that Holm p-values of differences changed with the margin.
     #[test]
-    fn the_margin_changes_no_p_value_of_a_difference() {
+    fn margin_does_not_change_p_of_differences() {
         let of = |margin: f64| {
             let terms = Terms { margin, ..terms() };
             let mut all: Vec<_> = [[4000, 30, 10, 800], [4000, 24, 12, 800], [4000, 20, 20, 800]]

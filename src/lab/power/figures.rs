@@ -93,7 +93,7 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
 
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
-/// A figure with its n and its words.
+/// Adds n and the explanations of terms to a figure.
 fn finished(figure: Figure) -> Figure {
     figure.with_terms(&WORDS).with_counts(ITEMS, None)
 }
@@ -418,7 +418,7 @@ mod tests {
 
     /// Regression: the line used to be the middle of the interval, which is .49 when no item favours the first side.
     #[test]
-    fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
+    fn sequential_line_is_the_observed_share() {
         let label = Label::new(&Spec::shipped(), "m");
         let (mut results, mut test) = (Results::default(), Sequential::default());
         for (i, (a, b)) in [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate() {

@@ -19,7 +19,7 @@ pub struct Read {
     pub notes: Vec<String>,
 }
 
-/// Reads all results in a folder, or those of a single file.
+/// Reads all results in a folder, or the results of a single file.
 ///
 /// # Errors
 /// [`SystemsError::Folder`] for a folder without results, and for an unreadable file that can only be results.
@@ -70,8 +70,8 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
-/// Gives tasks the same name in all systems if no name is in common because file names contain the name of the model. Names lose what
-/// all names of their system begin with; with one task in every system, the tasks are taken to be the same. Returns a note on the names.
+/// Makes task names the same in all systems if no name is in common because file names contain the model's name. Removes the common
+/// beginning of each system's names. If every system has one task, these are treated as the same task. Returns a note on the names.
 pub fn align(systems: &mut [System]) -> Option<String> {
     let names = |s: &System| s.tasks.keys().cloned().collect::<Vec<String>>();
     let all: Vec<Vec<String>> = systems.iter().map(names).collect();
@@ -218,7 +218,7 @@ mod tests {
 
     /// Regression: folders whose file names contain the model used to have no task in common.
     #[test]
-    fn tasks_of_files_named_by_their_model_are_compared() {
+    fn tasks_match_although_files_contain_model_names() {
         let system = |name: &str, files: &[&str]| System {
             name: name.to_owned(),
             tasks: files.iter().map(|file| (task_of(Path::new(file)), Vec::new())).collect(),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_named_alike_whenever_and_by_whom_they_were_run() {
+    fn task_names_ignore_time_and_harness() {
         for (file, task) in [
             ("m/samples_arc_easy_2024-05-01T12-00-00.123456.jsonl", "arc_easy"),
             ("m/2024-11-05T13-32-37-05-00_gsm8k_hxs4q9azL3ySGkjJirypKZ.eval", "gsm8k"),

@@ -48,7 +48,7 @@ impl Pairs {
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values scaled to a maximum of about 1, and the scale; `None` if no scaling is needed, because their squares neither overflow nor
+    /// The values scaled to a maximum of about 1, and the scale; `None` if scaling is unnecessary, because squares do not overflow or
     /// underflow.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
@@ -117,8 +117,8 @@ impl Pairs {
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
     }
 
-    /// Mean of a side with its interval: that of a proportion for one run on independent items, otherwise Student's t. For a single item
-    /// the interval is the whole range of accuracies.
+    /// Mean of a side with its interval: the interval of a proportion for one run on independent items, otherwise Student's t. For a
+    /// single item the interval is the whole range of accuracies.
     pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
         if let Some((scaled, unit)) = self.scaled() {
             let e = scaled.accuracy(first, level);
@@ -136,7 +136,7 @@ impl Pairs {
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
-    /// Summarises the pairs into the counts from which all statistics of the comparison are computed.
+    /// Summarises the pairs as counts. All statistics of the comparison are computed from these.
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
@@ -331,7 +331,7 @@ struct Different<'r> {
     first: Vec<&'r str>,
     /// Number of items whose prompts differ.
     prompts: usize,
-    /// Items that both sides answer correctly although `answer` differs, and number of those with equal answers.
+    /// Items that both sides answer correctly although `answer` differs, and the number of such items with equal answers.
     answers: Vec<&'r str>,
     equal_answers: usize,
 }

@@ -271,8 +271,8 @@ fn near(interval: Estimate) -> Option<f64> {
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
 }
 
-/// Range of differences compatible with no discordant item among n. The rule of three bounds the share of discordant items and thus the
-/// difference.
+/// Range of differences compatible with no discordant item among n. The rule of three bounds the share of discordant items and therefore
+/// the difference.
 fn unseen(n: usize) -> (f64, f64) {
     (0.0, (3.0 / n as f64).min(1.0))
 }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_pilot_asks_for_a_bounded_number() {
+    fn clear_pilot_gives_a_bounded_requirement() {
         let p = Pilot::of_table(&table(400, 120, 40, 80), 0.95).unwrap();
         let n = p.required(AIM);
         assert!(n.lo < n.mean && n.mean < n.hi, "{n:?}");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_difference_no_number_is_enough() {
+    fn no_difference_has_no_sufficient_n() {
         let p = Pilot::of_table(&table(100, 10, 10, 80), 0.95).unwrap();
         let n = p.required(AIM);
         assert!(n.mean.is_none() && n.hi.is_none() && n.lo.is_some());
@@ -361,7 +361,7 @@ mod tests {
     /// Regression: the share of discordant items used to be treated as known. With three discordant items expected among a hundred,
     /// coverage was .617 and .547.
     #[test]
-    fn required_n_and_power_are_covered() {
+    fn intervals_of_required_n_and_power_cover() {
         let mut rng = stream(9, "pilots");
         // There are fewer simulations if every required n is far above ten thousand.
         for (p01, p10, n, runs) in
@@ -391,7 +391,7 @@ mod tests {
 
     /// Regression: one discordant item of a hundred used to require "790 [790, 62,318]" items.
     #[test]
-    fn a_single_discordant_item_bounds_nothing_from_above() {
+    fn one_discordant_item_gives_no_upper_limit() {
         let p = Pilot::of_table(&table(60, 1, 0, 39), 0.95).unwrap();
         let n = p.required(AIM);
         assert!(n.lo < n.mean && n.hi.is_none(), "{n:?}");
@@ -402,7 +402,7 @@ mod tests {
     /// Regression: the type M error used to be computed at the observed difference, which may be significant by luck. It was reported as a
     /// factor of 1.2 when the true factor is 2.
     #[test]
-    fn errors_of_size_are_those_of_the_near_end() {
+    fn size_errors_use_the_near_end() {
         let t = table(60, 14, 4, 22);
         let p = Pilot::of_table(&t, 0.95).unwrap();
         let near = difference(&t, 0.95).lo;
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reasons_make_a_collapse() {
+    fn two_reasons_cause_a_collapse() {
         use crate::compare::{Names, Terms, compare};
         let names = Names { a: "x".into(), b: "y".into(), metric: "correct".into() };
         let terms = Terms { level: 0.95, margin: 0.05, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -435,7 +435,7 @@ mod tests {
 
     /// Regression: power, required n and the detectable difference used to treat items as independent even with clusters.
     #[test]
-    fn items_that_belong_together_need_more_of_them() {
+    fn clustered_items_require_more_items() {
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)][c % 5];
         let side = |f: fn((f64, f64)) -> f64| vec![(0..400).map(|i| f(value(i / 10))).collect::<Vec<f64>>()];
         let alone = Pairs { a: side(|v| v.0), b: side(|v| v.1), clusters: None, apart: false };
@@ -458,7 +458,7 @@ mod tests {
 
     /// Regression: non-binary metrics used to have no power. Two sets of items are compared without pairs.
     #[test]
-    fn other_metrics_and_two_sets_of_items_have_power_too() {
+    fn other_metrics_and_unpaired_items_have_power() {
         let a: Vec<f64> = (0..300).map(|i| f64::from(i * 7 % 31)).collect();
         let b: Vec<f64> = (0..300).map(|i| f64::from(i * 11 % 29)).collect();
         let pairs = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };

@@ -148,7 +148,7 @@ impl Results {
         }
     }
 
-    /// Keeps the requirements of the latest pilot and those of each training size.
+    /// Keeps the requirements of the latest pilot and of each training size.
     fn take_required(&mut self, finding: Head<'_>, x: &RequiredFinding) {
         if finding.r#final && x.trained.is_some() {
             replace(&mut self.sizes, Tagged::new(finding, x), |a, b| a.value.trained == b.value.trained);

@@ -47,7 +47,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
 /// Shown for a setting that has the paper's value.
 const USUAL: &str = "usual";
 
-/// The spec's corruption settings. They have an effect only with corruption steps, so the paper's number of steps is set if there are none.
+/// The spec's corruption settings. They have an effect only with corruption steps; if there are none, sets the paper's number of steps.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;

@@ -63,7 +63,7 @@ pub struct TaskSpec {
     /// The label to probe, by name, if the file's rows have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Training examples per class, ascending. With the default ratio, validation and test each have a quarter as many.
+    /// Training examples per class, ascending. With the default ratio, validation and test each have a quarter of this number.
     pub sizes: Vec<usize>,
     /// Relative sizes of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
@@ -361,7 +361,7 @@ impl Spec {
             let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
-        // Several paths must be folders, one per system, or as many files as the other side has. The run checks that when it begins.
+        // Several paths must be folders, one per system, or files, the same number on both sides. The run checks that when it begins.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
                 let problem = format!("is empty, but `{other}.results` is not: give results for both sides");

@@ -115,7 +115,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Minimum number of items with which intervals for skewed metrics keep their level.
+/// Minimum number of items for intervals of skewed metrics to keep their level.
 const ENOUGH: usize = 50;
 
 /// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.
@@ -488,7 +488,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_say_them() {
+    fn numbers_are_formatted_for_reading() {
         assert_eq!((points(0.051).as_str(), points(-0.2).as_str()), ("+5.1", "-20.0"));
         assert_eq!((points(-0.000_1).as_str(), points(-0.000_6).as_str()), ("+0.0", "-0.1"));
         assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, unbounded]");

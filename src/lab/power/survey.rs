@@ -144,7 +144,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_set_is_judged_by_the_interval_of_what_is_needed() {
+    fn known_sets_are_judged_by_the_required_interval() {
         let results = asking(Open { mean: Some(1_000.0), lo: Some(400.0), hi: Some(3_000.0) });
         let all = verdicts(&results).unwrap();
         let of = |name: &str| {
@@ -160,7 +160,7 @@ pub(crate) mod tests {
 
     /// Names are unique and fit the column.
     #[test]
-    fn names_are_short_and_each_there_once() {
+    fn set_names_are_short_and_unique() {
         let all: Vec<String> = DATASETS.iter().map(|set| Known::new(set).name).collect();
         for (i, name) in all.iter().enumerate() {
             assert!(name.len() <= 32 && !all[..i].contains(name), "{name}");
@@ -168,7 +168,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_a_recommendation_there_is_no_verdict_on_any_set() {
+    fn without_recommendation_no_set_has_a_verdict() {
         let open = Open { mean: None, lo: Some(400.0), hi: None };
         assert!(verdicts(&asking(open)).unwrap().iter().all(|v| v.size == Size::NoAnswer));
         let mut results = asking(Open { mean: Some(10.0), lo: Some(5.0), hi: None });

@@ -8,7 +8,7 @@ use lab::table::{Entry, Table};
 use stats::Estimate;
 
 const RUN: &str = "this run";
-/// Columns of [`DATASETS`], which depend on how many counts are printed: all samples; training and test; training, validation and test.
+/// Columns of [`DATASETS`] for datasets with one, two or three printed counts.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
 /// Columns with counts.
@@ -304,7 +304,7 @@ mod tests {
 
     /// In table 2, the row for 64 test items also has the published number.
     #[test]
-    fn a_corrupted_encoder_has_the_papers_table_beside_its_own_numbers() {
+    fn corrupted_encoder_table_shows_published_numbers() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
         let mut results = crate::survey::tests::asking(open);
         let mut size = results.required.clone().unwrap();
@@ -319,7 +319,7 @@ mod tests {
 
     /// Regression: a recorded comparison of folders used to have no table to export.
     #[test]
-    fn tasks_of_folders_have_a_table_with_the_means_over_them() {
+    fn folder_tasks_have_a_table_with_means() {
         use crate::finding::Kind;
         use crate::tasks::{PooledFinding, TaskFinding, TaskVerdict};
         let label = lab::finding::Label::new(&crate::Spec::shipped(), "x,y");
@@ -353,7 +353,7 @@ mod tests {
 
     /// Each printed recommendation is between the recommendations for the ends of its rounded difference.
     #[test]
-    fn every_published_recommendation_follows_from_its_difference() {
+    fn published_recommendations_follow_from_differences() {
         for p in &RECOMMENDED {
             let dim = if p.what.contains("InferSent") { 4096 } else { 768 };
             // Table 4 prints .012 for .01147, which was rounded twice.

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn other_terms_are_answered_from_what_was_kept() {
+    fn other_test_settings_are_answered_from_tallies() {
         for seeds in [1, 3] {
             let (pairs, spec) = (pairs(100, seeds), Spec::shipped());
             let results = results(&pairs, &spec);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn places_double_up_to_all_items() {
+    fn tally_sizes_double_up_to_all_items() {
         assert_eq!(places(100), [16, 32, 64, 100]);
         assert_eq!((places(16), places(3), places(0)), (vec![16], vec![3], vec![]));
     }

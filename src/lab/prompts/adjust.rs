@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_must_be_weights() {
+    fn invalid_weights_are_refused() {
         assert_eq!(Weights::of_prompts(&[1.0, -0.5]), Err(WeightError::Value(-0.5)));
         assert!(matches!(Weights::of_prompts(&[f64::NAN]), Err(WeightError::Value(_))));
         assert_eq!(Weights::of_prompts(&[0.0, 0.0]), Err(WeightError::Nothing));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_need_not_add_up_to_one_and_may_be_decimals() {
+    fn weights_may_be_unnormalised_decimals() {
         let some = answers(2, &[1, 1, 1], |p, i, _| p == 0 || i == 0);
         let of = |w: &[f64]| adjusted(&some, &Weights::of_prompts(w).unwrap()).unwrap().value();
         assert!((of(&[0.4, 0.6]) - (0.4 + 0.6 / 3.0)).abs() < 1e-15);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_part_of_all_and_the_same_for_every_model() {
+    fn sample_is_a_shared_subset() {
         let one = answers(5, &[3, 1, 4], |p, _, _| p > 1);
         let other = answers(5, &[3, 1, 4], |_, _, _| false);
         let drawn = sample(&one, Some(2), Some(2), (7, "r"));
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn uniform_weights_give_the_plain_mean(
+        fn uniform_weights_give_the_mean(
             mentions in prop::collection::vec(1usize..5, 1..12), prompts in 1usize..6, seed: u64,
         ) {
             let right = |p: usize, i: usize, x: usize| (seed >> ((p * 7 + i * 3 + x) % 61)) & 1 == 1;
@@ -236,7 +236,7 @@ mod tests {
             prop_assert!((each.iter().sum::<f64>() / each.len() as f64 - mean).abs() < 1e-12);
             let by: Exact = by_prompt(&all).into_iter().sum();
             prop_assert_eq!(by.over(prompts as u64).compare(uniform), std::cmp::Ordering::Equal);
-            // Equal weights are uniform, whatever their value.
+            // Equal weights of any size are uniform.
             let same = Weights::of_prompts(&vec![0.3; prompts]).unwrap();
             prop_assert_eq!(adjusted(&all, &same).unwrap().compare(uniform), std::cmp::Ordering::Equal);
         }

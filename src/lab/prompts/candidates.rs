@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn function_words_are_passed_over_and_do_not_count_in_ranks() {
+    fn function_words_are_skipped_in_ranks() {
         let s = strings(&["the", "river", "of", "wide", "The"]);
         let reply = from_vocabulary(&s, &[9.0, 5.0, 8.0, 6.0, 1.0], "river");
         assert_eq!((s.text(reply.id), reply.rank), ("wide", Some(2)));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tenth_of_ten_function_words_is_the_answer() {
+    fn tenth_function_word_is_the_answer() {
         let list = ["the", "of", "in", "is", "a", "an", "and", "or", "but", "if", "river"];
         let logits: Vec<f32> = (0..11).map(|k| 20.0 - k as f32).collect();
         let s = strings(&list);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_logits_go_by_the_lower_id() {
+    fn ties_prefer_the_lower_id() {
         let s = strings(&["x", "z", "x"]);
         assert_eq!(from_vocabulary(&s, &[1.0, 1.0, 1.0], "z"), Reply { id: 0, rank: Some(2) });
         assert_eq!(from_list(&s, &[1, 0], &[1.0, 1.0], "x"), Some(Reply { id: 0, rank: Some(1) }));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn case_counts_unless_it_is_to_be_ignored() {
+    fn case_matters_unless_ignored() {
         let list = || vec!["paris".to_owned(), "Rome".to_owned()];
         let strict = Strings::new(list(), &FunctionWords::none(), false);
         let loose = Strings::new(list(), &FunctionWords::none(), true);

@@ -92,7 +92,7 @@ impl Bias {
         }
     }
 
-    /// The common cause on the path, from which arrows lead to both ends.
+    /// The common cause on the path: arrows lead from it to both ends.
     pub fn common_cause(self) -> &'static str {
         match self {
             Self::Prompt | Self::Verbalization => "L",
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Sentences on how the path is blocked and to what extent the spec does so.
+    /// Sentences on how the path is blocked, and how far the spec does this.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_leads_from_the_model_into_its_causes_and_on_to_the_performance() {
+    fn paths_lead_through_causes_of_the_model_to_performance() {
         for bias in Bias::ALL {
             let path = bias.path();
             assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_a_path_says_how_far_the_setting_goes() {
+    fn blocking_text_reflects_the_settings() {
         let mut spec = Spec::shipped();
         assert!(Bias::Prompt.blocked(&spec).contains("all prompts"));
         let printed = Bias::Sample.blocked(&spec);

@@ -126,7 +126,7 @@ impl Varied {
     }
 }
 
-/// Models and their answers about relations, from which ranks are drawn.
+/// Models and their answers about relations. Ranks are drawn from them.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
     models: usize,
@@ -236,7 +236,7 @@ impl Panel {
         self.entries[relation].answers[model].correct_under(prompt, mention)
     }
 
-    /// The ranks in every draw of a range, by regime. A draw has the same relations whatever the range.
+    /// The ranks in every draw of a range, by regime. The relations of a draw do not depend on the range.
     pub fn draw(&self, draws: &Draws, range: std::ops::Range<usize>) -> Vec<[Vec<u32>; 3]> {
         range.into_par_iter().map(|d| self.one(draws, d)).collect()
     }

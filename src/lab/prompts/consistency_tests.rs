@@ -34,7 +34,7 @@ fn tallies(panel: &Panel, draws: &Draws) -> [Tally; 3] {
 }
 
 #[test]
-fn models_far_apart_never_change_places() {
+fn clearly_different_models_keep_their_ranks() {
     let far = panel(&[0, 40, 97], 12, 0);
     for tally in tallies(&far, &draws(200, 6)) {
         assert_eq!((tally.order().0, tally.orders()), (200, 1));
@@ -44,7 +44,7 @@ fn models_far_apart_never_change_places() {
 }
 
 #[test]
-fn a_draw_is_the_same_in_any_range_and_shared_draws_tie_equal_models() {
+fn draws_are_reproducible_and_shared_draws_tie_equal_models() {
     let twice = {
         let mut panel = Panel::new(2);
         for r in 0..9 {
@@ -66,7 +66,7 @@ fn a_draw_is_the_same_in_any_range_and_shared_draws_tie_equal_models() {
 }
 
 #[test]
-fn all_prompts_of_the_curve_are_the_adjusted_regime() {
+fn curve_over_all_prompts_equals_the_adjusted_regime() {
     let some = panel(&[30, 33, 36], 10, 11);
     let of = draws(150, 6);
     let adjusted = &tallies(&some, &of)[2];
@@ -76,7 +76,7 @@ fn all_prompts_of_the_curve_are_the_adjusted_regime() {
 }
 
 #[test]
-fn enumeration_is_what_draws_tend_to() {
+fn draws_converge_to_enumeration() {
     let some = panel(&[30, 33, 36], 9, 11);
     let of = draws(20_000, 5);
     let drawn = tallies(&some, &of);
@@ -96,7 +96,7 @@ fn enumeration_is_what_draws_tend_to() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn consistency_has_its_bounds(skills in prop::collection::vec(20u64..60, 2..5), subset in 1usize..8, mean: bool) {
+    fn consistency_is_within_bounds(skills in prop::collection::vec(20u64..60, 2..5), subset in 1usize..8, mean: bool) {
         let some = panel(&skills, 8, 9);
         let ties = if mean { Ties::MeanPlace } else { Ties::EarlierLower };
         let of = Draws { ties, ..draws(60, subset) };
@@ -119,7 +119,7 @@ proptest! {
 
 /// In a third of the random regime's draws, a model that is right with one of three names beats a model that is never right.
 #[test]
-fn random_names_are_drawn_as_often_as_their_number_says() {
+fn random_names_are_drawn_uniformly() {
     for shared in [false, true] {
         let mut panel = Panel::new(2);
         let models = vec![answers(1, &[3], |_, _, x| x == 1), answers(1, &[3], |_, _, _| false)];

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_are_found_where_floats_miss_them_and_not_where_floats_make_them() {
+    fn exact_ties_differ_from_float_ties() {
         let of = |list: &[(u64, u64)]| -> Exact { list.iter().map(|(n, d)| Exact::ratio(*n, *d)).sum() };
         let (a, b) = (of(&[(1, 10), (2, 10)]), of(&[(3, 10)]));
         assert!(0.1 + 0.2 != 0.3 && a.compare(b) == Ordering::Equal);
@@ -113,7 +113,7 @@ mod tests {
     proptest! {
         /// Comparing gives the same result as integer arithmetic over a common denominator.
         #[test]
-        fn sums_compare_as_fractions_do(
+        fn sums_compare_like_fractions(
             a in prop::collection::vec((0u64..40, 1u64..40), 1..6), b in prop::collection::vec((0u64..40, 1u64..40), 1..6),
         ) {
             let common: u128 = a.iter().chain(&b).map(|x| u128::from(x.1)).product();

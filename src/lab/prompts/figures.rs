@@ -23,7 +23,7 @@ use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use model::source::in_print;
 use stats::estimate::Estimate;
 
-/// The named figures, those of the paper first. Some names may end in `-published`, which adds the numbers of Cao et al. (2022).
+/// The named figures, the paper's first. Some names may end in `-published`, which adds the numbers of Cao et al. (2022).
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "preference",
@@ -46,7 +46,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("ranks", "Ranks of the models under each prompt of one relation."),
     FigureEntry::headline(
         "ledger",
-        "How much the choice of prompt, name and sample each adds to the gap between two models.",
+        "Contributions of the choice of prompt, name and sample to the gap between two models.",
     ),
     FigureEntry::headline("curve", "Rank consistency against the number of averaged prompts."),
     FigureEntry::further("places", "Share of draws at each rank of one model, by regime."),
@@ -416,7 +416,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         .into_iter()
         .flatten(),
     );
-    // With two models, the ranks of the second are those of the first in reverse.
+    // With two models, the ranks of the second are the reverse of the first's.
     let all = results.models();
     let several = if all.len() == 2 { &all[..1] } else { &all[..] };
     out.extend(several.iter().filter_map(|m| places_of(results, engine, m, None)));

@@ -6,7 +6,7 @@ use super::*;
 use figure::{Format, Options, render};
 
 #[test]
-fn an_empty_board_has_no_figures_and_a_full_one_all() {
+fn figures_exist_only_with_results() {
     assert!(all(&Results::default(), None).is_empty());
     let results = results();
     let figures = all(&results, None);
@@ -34,7 +34,7 @@ fn an_empty_board_has_no_figures_and_a_full_one_all() {
 }
 
 #[test]
-fn ranks_are_one_for_the_best_and_shared_by_ties() {
+fn best_rank_is_one_and_ties_share_ranks() {
     let figure = ranks(&results(), None, "capital").unwrap();
     let Layer::Ranks(Ranks { lines }) = &figure.layers[0] else { panic!() };
     // Prompt 0: a .4, b .2, c .2. Prompt 1: a .1, b .3, c .2.
@@ -44,7 +44,7 @@ fn ranks_are_one_for_the_best_and_shared_by_ties() {
 }
 
 #[test]
-fn the_dots_are_the_prompts_and_own_prompts_stand_apart() {
+fn prompt_dots_separate_user_prompts() {
     let mut results = results();
     let before = prompts(&results, None, "capital").unwrap();
     let dots = |f: &Figure| match &f.layers[0] {
@@ -74,7 +74,7 @@ fn the_dots_are_the_prompts_and_own_prompts_stand_apart() {
 }
 
 #[test]
-fn names_are_picked_or_refused_with_what_there_is() {
+fn unknown_figure_names_list_the_choices() {
     let results = results();
     let pick = |name: &str, more: Vec<(&str, &str)>| {
         super::pick(name, &Details { more, ..Details::default() }, &results, None)
@@ -96,7 +96,7 @@ fn names_are_picked_or_refused_with_what_there_is() {
 
 /// Regression: gaps of single models and changes in the order of all models used to share one colour and one name.
 #[test]
-fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
+fn order_changes_and_large_gaps_have_separate_panels() {
     let mut results = results();
     results.summaries[0].value.unstable = Some(Estimate { mean: 0.7, lo: 0.6, hi: 0.8 });
     let figure = turned(&results, None).unwrap();
@@ -115,7 +115,7 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
 
 /// Regression: with two models, two figures used to show the same ranks, once in reverse.
 #[test]
-fn two_models_have_one_figure_of_places() {
+fn two_models_have_one_rank_figure() {
     let places = |results: &Results| all(results, None).iter().filter(|f| f.name.starts_with("places-")).count();
     let mut results = results();
     assert_eq!(places(&results), 3);
@@ -125,7 +125,7 @@ fn two_models_have_one_figure_of_places() {
 
 /// Regression: the interval of the adjusted score used to be drawn in the style of a range over prompts.
 #[test]
-fn the_interval_of_the_adjusted_score_is_no_range() {
+fn adjusted_score_interval_is_not_drawn_as_a_range() {
     let figure = prompts(&results(), None, "capital").unwrap();
     let kinds = figure.layers.iter().filter_map(|l| match l {
         Layer::Ranges(r) => Some((r.are_intervals, r.dots.is_empty())),

@@ -88,7 +88,7 @@ mod tests {
     use corpus::facts::relations;
 
     #[test]
-    fn the_list_has_the_words_that_fill_sentences_and_no_object_of_a_fact() {
+    fn list_has_function_words_and_no_fact_objects() {
         let own = FunctionWords::own();
         assert!(["the", "of", "is", "n't", "themselves", "'s"].iter().all(|w| own.contains(w)));
         assert!(!own.contains("The") && !own.contains("river"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn another_list_is_read_from_a_file_or_refused_with_its_name() {
+    fn word_list_is_read_from_a_file_or_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("words.txt");
         let printed = FunctionWords::read(&path).unwrap_err();

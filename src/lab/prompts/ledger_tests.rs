@@ -57,7 +57,7 @@ fn simulate(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> (f64, 
 }
 
 #[test]
-fn the_parts_are_the_variance_of_simulated_draws() {
+fn parts_match_simulated_variance() {
     let mut rng = stream(1, "answers");
     let mentions = [1, 2, 3, 2, 1, 4, 2, 3];
     let a = random(&mut rng, (4, &mentions), |p, i, x| 0.2 + 0.15 * p as f64 + 0.04 * i as f64 - 0.05 * x as f64);
@@ -91,7 +91,7 @@ fn over(chance: impl Fn(usize, usize, usize) -> f64) -> Ledger {
 }
 
 #[test]
-fn a_planted_prompt_effect_is_found_and_none_is_not() {
+fn only_planted_prompt_effects_are_found() {
     // P@1 of 0.1 to 0.9 over five prompts: variance 0.08 per relation, 0.08 / 24 over all.
     let planted = over(|p, _, _| 0.1 + 0.2 * p as f64);
     let want = 0.08 / 24.0;
@@ -126,7 +126,7 @@ fn planted_mention_and_instance_effects_are_found() {
 }
 
 #[test]
-fn models_that_answer_alike_have_no_gap_to_explain() {
+fn equal_models_have_no_gap() {
     let one = answers(3, &[2, 2, 1], |p, i, x| (p + i + x) % 2 == 0);
     let even = Weights::uniform(3);
     let same = parts(&one, &one, &even, true).unwrap();
@@ -139,7 +139,7 @@ fn models_that_answer_alike_have_no_gap_to_explain() {
 
 proptest! {
     #[test]
-    fn parts_add_up_and_intervals_hold(seed: u64, prompts in 1usize..5, mentions in prop::collection::vec(1usize..4, 1..9)) {
+    fn parts_add_up_and_intervals_contain_them(seed: u64, prompts in 1usize..5, mentions in prop::collection::vec(1usize..4, 1..9)) {
         let mut rng = stream(seed, "answers");
         let mut draw = || random(&mut rng, (prompts, &mentions), |_, _, _| 0.5);
         let (a, b) = (draw(), draw());

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ships_has_39_relations_that_end_in_their_object() {
+    fn built_in_relations_are_39_and_end_in_their_object() {
         let all = Library::built_in().unwrap();
         assert_eq!(all.relations.len(), 39);
         assert!(all.relations.iter().all(|r| r.prompts.len() >= 5 && r.answers().len() > 4));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_prompts_and_relations_of_a_folder_are_put_together() {
+    fn folder_files_are_combined() {
         let library = read(&[
             ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\",\"aliases\":[\"A\",\"a\"]}\n{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n{\"relation\":\"P2\",\"subject\":\"c\",\"object\":\"d\"}\n"),
             ("prompts.jsonl", "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n{\"relation\":\"P1\",\"prompt\":\"[X] is of [Y] .\"}\n{\"relation\":\"P3\",\"prompt\":\"[X] [Y]\"}\n"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn own_relations_go_beside_what_ships_and_add_to_a_relation_of_the_same_name() {
+    fn user_relations_extend_built_in_ones() {
         let dir = tempfile::tempdir().unwrap();
         let rows = "{\"relation\":\"own\",\"subject\":\"a\",\"object\":\"b\"}\n{\"relation\":\"capital\",\"subject\":\"Utopia\",\"object\":\"Amaurot\"}\n";
         std::fs::write(dir.path().join("facts.jsonl"), rows).unwrap();
@@ -367,11 +367,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_gives_no_relation_is_refused_by_name() {
+    fn file_without_relation_is_refused() {
         let printed =
             read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
         assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
-        // Regression: the message for a prompt without a slot used to name neither the row nor the missing part.
+        // Regression: the message for a prompt without a slot used to omit the row and the missing part.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");

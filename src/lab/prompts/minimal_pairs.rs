@@ -35,7 +35,7 @@ const TOKENS: usize = TOKENS_PER_BATCH / 4;
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
-    /// The token with which texts begin, if the tokenizer does not add it.
+    /// The token that begins a text, if the tokenizer does not add it.
     start: Option<u32>,
 }
 
@@ -202,7 +202,7 @@ mod tests {
     /// The expected values come from a numpy implementation in double precision. Without the correction, the two-token `barks` beats
     /// `bark`.
     #[test]
-    fn sentences_score_as_in_another_implementation() {
+    fn sentence_scores_match_numpy() {
         for (name, original, scoring, wanted) in [
             ("bert-tiny", false, Scoring::PllWordL2r, [-20.434838, -22.232673, -112.038350]),
             ("bert-tiny", true, Scoring::Pll, [-20.434838, -19.469415, -100.226860]),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_scores_alone_as_among_others_and_one_too_long_has_no_score() {
+    fn scores_do_not_depend_on_the_batch() {
         let long = "word ".repeat(100);
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny", "roberta-tiny"] {
             let texts: Vec<&str> = TEXTS.iter().cycle().take(70).copied().chain([long.as_str()]).collect();

@@ -229,7 +229,7 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     Regime::ALL.into_iter().enumerate().map(layer).chain([divide(first)]).collect()
 }
 
-/// Published lines, drawn faintly if they are beneath those of the run.
+/// Published lines, drawn faintly if they are beneath the run's lines.
 fn disparity(beneath: bool) -> Vec<Layer> {
     let role = |k: usize| if beneath { Role::nth(3 + k).dash(Dash::Dotted).faint() } else { Role::nth(k) };
     let line = |(k, (model, scores, _)): (usize, &(&str, [f64; 6], f64))| {
@@ -256,9 +256,9 @@ mod tests {
     use super::*;
     use figure::{Format, Options, render};
 
-    /// Two statements in the paper's text follow from these numbers: the mean gap, and that adjustment stabilises the order.
+    /// Two statements in the paper's text follow from these numbers: the mean gap, and the claim that adjustment stabilises the order.
     #[test]
-    fn the_numbers_agree_with_each_other() {
+    fn published_numbers_are_consistent() {
         for (p, gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
             assert!((p.best - p.worst - gap).abs() < 2e-4);
             assert!(p.std < gap / 2.0, "{}: no spread is wider than half its range", p.model);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_laid_beneath_and_the_runs_own_layers_stay() {
+    fn published_layers_are_beneath_the_runs() {
         let results = results();
         for name in FIGURES {
             let pick = |name: &str| figures::pick(name, &lab::Details::default(), &results, None);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn further_pretraining_as_published_stands_alone_where_a_run_has_none() {
+    fn published_disparity_is_drawn_alone_if_needed() {
         let none = Results::default();
         let figure = beneath("disparity", None, &none).unwrap();
         assert_eq!(
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_the_paper_has_its_own_numbers_beside_it() {
+    fn paper_models_show_their_published_numbers() {
         let mut results = results();
         results.data.as_mut().unwrap().value.models[1].name = "openai-community/gpt2-xl".into();
         let figure = figures::consistency(&results, None).unwrap();

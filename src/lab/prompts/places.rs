@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_go_by_the_list_or_share_their_places() {
+    fn ties_follow_the_list_or_share_ranks() {
         let of = |scores: &[i32], ties| places(scores, |a, b| a.cmp(b), ties);
         assert_eq!(of(&[3, 1, 3, 2], Ties::EarlierLower), [4, 0, 6, 2]);
         assert_eq!(of(&[3, 1, 3, 2], Ties::MeanPlace), [5, 0, 5, 2]);
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_add_up_whatever_the_rule(scores in prop::collection::vec(0i32..4, 1..9)) {
+        fn rank_sums_do_not_depend_on_the_rule(scores in prop::collection::vec(0i32..4, 1..9)) {
             let m = scores.len() as u32;
             for ties in Ties::ALL {
                 prop_assert_eq!(places(&scores, |a, b| a.cmp(b), ties).iter().sum::<u32>(), m * (m - 1));

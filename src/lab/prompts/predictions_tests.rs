@@ -38,7 +38,7 @@ fn lines() -> String {
 }
 
 #[test]
-fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
+fn subject_is_the_first_mention() {
     let found = parse(&lines()).unwrap();
     assert_eq!((found.models.as_slice(), found.instances()), (&["x".to_owned(), "y".to_owned()][..], 2));
     let [asked] = &found.relations[..] else { panic!("{found:?}") };
@@ -60,7 +60,7 @@ fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
 }
 
 #[test]
-fn a_mention_that_is_asked_first_is_not_the_original_one_for_that() {
+fn first_row_need_not_be_the_original_mention() {
     let text = lines();
     let found = parse(&text).unwrap();
     // The rows begin with "the capital". Making that mention's prediction wrong must not change the P@1 of the subject's own name.
@@ -71,7 +71,7 @@ fn a_mention_that_is_asked_first_is_not_the_original_one_for_that() {
 }
 
 #[test]
-fn marks_and_numbers_do_in_place_of_words_and_names() {
+fn marks_and_numbers_replace_words_and_names() {
     let text = "\u{feff}{\"relation\":\"r\",\"model\":1,\"prompt\":0,\"instance\":7,\"correct\":1}\n\n{\"predicate_id\":\"r\",\"model\":2,\"prompt\":0,\"instance\":7,\"correct\":false,\"more\":[1]}\n";
     let found = parse(text).unwrap();
     assert_eq!(found.models, ["1", "2"]);
@@ -103,14 +103,14 @@ fn arrays_words_and_empty_predictions_are_read() {
 }
 
 #[test]
-fn case_counts_unless_it_is_to_be_ignored() {
+fn case_matters_unless_ignored() {
     let line = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"subject\":\"s\",\"object\":\"Paris\",\"prediction\":\"paris\"}";
     assert_eq!(parse(line).unwrap().adjusted(), [0.0]);
     assert_eq!(parse_with(line, true).unwrap().adjusted(), [1.0]);
 }
 
 #[test]
-fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
+fn incomplete_instances_are_omitted_and_counted() {
     let text = lines();
     let short: Vec<&str> = text.lines().take(11).collect();
     let found = parse(&short.join("\n")).unwrap();
@@ -123,7 +123,7 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
 }
 
 #[test]
-fn what_is_wrong_names_file_line_and_what_was_expected() {
+fn errors_name_file_line_and_expected_form() {
     let good = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"instance\":1,\"correct\":true}";
     for (line, printed) in [
         ("{", "expected an object with relation"),

@@ -217,7 +217,7 @@ mod tests {
     use stats::rng::unit;
 
     #[test]
-    fn the_spread_is_that_of_the_population() {
+    fn spread_is_the_population_deviation() {
         let p = Preference::of(&[0.2, 0.4, 0.9]).unwrap();
         assert_eq!((p.worst, p.best), (0.2, 0.9));
         assert!((p.gap - 0.7).abs() < 1e-12 && (p.mean - 0.5).abs() < 1e-12);
@@ -228,7 +228,7 @@ mod tests {
 
     /// 40 minus 30 counts as ten points, despite rounding errors.
     #[test]
-    fn ten_points_are_not_more_than_ten() {
+    fn exactly_ten_points_are_not_over_ten() {
         let gap = std::hint::black_box(0.4) - 0.3;
         assert!(gap > LARGE);
         assert!(!is_over(0.4 - 0.3, LARGE));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_prompts_show_a_gap_by_chance_and_none_on_other_instances() {
+    fn equal_prompts_have_only_a_chance_gap() {
         let mut rng = stream(5, "test");
         let table: Vec<bool> = (0..6 * 60).map(|_| unit(&mut rng) < 0.4).collect();
         let equal = answers(6, &[1; 60], |p, i, _| table[p * 60 + i]);
@@ -259,7 +259,7 @@ mod tests {
     /// Regression: bootstrap intervals of the extremes used to cover the gap between unequal prompts half of the time, and the gap between
     /// equal prompts never.
     #[test]
-    fn the_extremes_over_prompts_are_covered() {
+    fn intervals_of_extremes_cover() {
         let (runs, mut rng) = (300, stream(11, "extremes"));
         for (scores, least) in [([0.5, 0.53, 0.56, 0.6, 0.63, 0.65], 0.95), ([0.6; 6], 0.95), ([0.02; 6], 0.95)] {
             let (worst, best) = (scores[0], scores[5]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn one_instance_and_equal_answers_claim_no_certainty() {
+    fn few_or_equal_answers_are_not_certain() {
         let single = answers(3, &[1], |p, _, _| p > 0);
         let [worst, best, gap, std, mean] = bounded(&single, 0.9).unwrap();
         assert!(worst.mean == 0.0 && best.mean == 1.0 && worst.hi > 0.9 && best.lo < 0.1, "{worst:?} {best:?}");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn stability_wants_one_answer_under_every_mention() {
+    fn stability_requires_one_answer_for_all_mentions() {
         // Instance 0 has one mention; instance 1 has the same answer for all mentions; instance 2 changes with its third mention.
         let all = answers(1, &[1, 3, 3], |_, i, x| i == 1 || x < 2);
         assert_eq!(stability(&all, 0, MENTIONS), Stability { kept: 2, stable: 1 });
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_unstable_where_it_changes() {
+    fn changing_order_is_unstable() {
         assert!(!is_unstable(&[vec![1.0, 2.0]], Ties::EarlierLower));
         assert!(!is_unstable(&[vec![1.0, 2.0], vec![0.0, 0.5]], Ties::EarlierLower));
         assert!(is_unstable(&[vec![1.0, 2.0], vec![0.5, 0.0]], Ties::EarlierLower));
@@ -317,7 +317,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_preference_agree(scores in prop::collection::vec(0.0f64..1.0, 1..12)) {
+        fn preference_parts_agree(scores in prop::collection::vec(0.0f64..1.0, 1..12)) {
             let p = Preference::of(&scores).unwrap();
             prop_assert!(p.worst <= p.mean + 1e-12 && p.mean <= p.best + 1e-12);
             prop_assert!((p.gap - (p.best - p.worst)).abs() < 1e-15 && p.std <= p.gap + 1e-12);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_wide_tables_say_the_same() {
+    fn long_and_wide_tables_agree() {
         let long = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n").unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_have_ten_points_at_a_tenth() {
+    fn fractions_count_a_tenth_as_ten_points() {
         let table = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t.1\nr\ta\tq\t1/4\n").unwrap();
         assert!(table.fractions);
         assert_eq!(table.report(Ties::EarlierLower).models[0].2, 1);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_no_score_and_what_is_wrong_names_its_line() {
+    fn missing_scores_are_skipped_and_errors_name_lines() {
         let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
         let report = table.report(Ties::EarlierLower);
         assert_eq!((report.relations[0].1[1].1, report.unstable, report.missing), (1, 0, 1));

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn masked_models_see_the_mask_and_causal_ones_what_stands_before() {
+    fn masked_models_get_the_mask_and_causal_models_the_prefix() {
         let (bert, gpt2, bart) = (model("bert-tiny"), model("gpt2-tiny"), model("bart-tiny"));
         let prompt = "The capital of [X] is [Y] .";
         let texts = [&bert, &gpt2, &bart].map(|m| Asker::new(m).unwrap().text(prompt, "France"));
@@ -199,7 +199,7 @@ mod tests {
 
     /// The answer depends neither on the rest of the batch nor on the rest of the vocabulary.
     #[test]
-    fn batches_and_chosen_words_change_no_logit() {
+    fn logits_do_not_depend_on_batch_or_vocabulary_rows() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
             let model = model(name);
             let asker = Asker::new(&model).unwrap();

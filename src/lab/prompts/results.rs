@@ -18,7 +18,7 @@ pub struct Results {
     pub data: Option<Tagged<DataFinding>>,
     /// The relations in the order of the run.
     pub relations: Vec<Tagged<RelationFinding>>,
-    /// Scores by relation, prompt and model. The user's prompts come after those of the relation.
+    /// Scores by relation, prompt and model. The user's prompts come after the relation's own.
     pub scores: Vec<Tagged<PromptScoreFinding>>,
     /// Spread over prompts, by relation and model.
     pub preferences: Vec<Tagged<PromptPreferenceFinding>>,

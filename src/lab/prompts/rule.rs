@@ -25,7 +25,7 @@ pub struct Word {
 }
 
 impl Rule {
-    /// The word that a reply stands for.
+    /// The word given by a reply.
     pub fn said<'a>(&'a self, strings: &'a Strings, reply: Reply) -> &'a str {
         match self {
             Rule::Words(words) => words.get(reply.id as usize).map_or("", |w| &w.text),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_bounded_by_those_of_words_that_fall_behind_at_once_or_never() {
+    fn pass_counts_are_bounded() {
         let word = |n: u32| Word { text: n.to_string(), ids: (0..n).collect() };
         let words = Rule::Words(vec![word(1), word(1), word(2), word(4)]);
         // One pass serves all single-token words; each other word takes one pass or more; the object's other tokens take two.
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_go_to_the_earlier_word_and_an_object_that_is_no_word_has_no_rank() {
+    fn ties_prefer_earlier_words_and_unknown_objects_have_no_rank() {
         let word = |t: &str| Word { text: t.into(), ids: vec![1] };
         let words = [word("a"), word("b"), word("c")];
         assert_eq!(best(&words, &[-1.0, -0.5, -0.5], Some(2)), Some(Reply { id: 1, rank: Some(2) }));
@@ -302,7 +302,7 @@ mod tests {
 
     /// Words that fall out of contention change neither the best word nor the object's rank.
     #[test]
-    fn words_that_fall_behind_are_not_read_to_their_end() {
+    fn eliminated_words_are_not_scored_further() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let (asker, tokenizer) = (Asker::new(&model).unwrap(), model.tokenizer().unwrap());
@@ -328,9 +328,9 @@ mod tests {
         }
     }
 
-    /// For single-token words, the result equals that of the rule `relation`. A two-token word is scored token by token.
+    /// For single-token words, the result is the same as with the rule `relation`. A two-token word is scored token by token.
     #[test]
-    fn words_of_one_token_stand_in_the_order_of_their_logits() {
+    fn single_token_words_are_ranked_by_logit() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let (asker, tokenizer) = (Asker::new(&model).unwrap(), model.tokenizer().unwrap());

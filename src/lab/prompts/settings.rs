@@ -208,7 +208,7 @@ fn trained() -> Setting<Spec> {
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
-    let help = "A file of text, one sentence per line, that replaces Micro-English in the mixtures.";
+    let help = "A text file with one sentence per line. It replaces Micro-English.";
     row("disparity.text", "Training text", help).file(
         BUILT_IN,
         |s: &Spec| s.disparity.text.clone(),
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_reads_back_what_it_was_set_to_and_leaves_a_spec_that_passes() {
+    fn settings_round_trip_and_specs_stay_valid() {
         let known = known();
         for setting in settings() {
             let mut spec = Spec::shipped();
@@ -430,7 +430,7 @@ mod tests {
 
     /// Regression: typing a file used to change the folder to which the training text is relative.
     #[test]
-    fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
+    fn typed_file_keeps_other_paths_of_the_spec() {
         let mut spec = Spec::shipped();
         (spec.data.base, spec.disparity.text) = ("/specs".into(), Some("text.txt".into()));
         let row = settings().into_iter().find(|s| s.key == "data.files").unwrap();
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn other_data_has_other_relations() {
+    fn changed_data_drop_named_relations() {
         let mut spec = Spec::shipped();
         spec.data.relations = ["capital"].into();
         let files = settings().into_iter().find(|s| s.key == "data.files").unwrap();

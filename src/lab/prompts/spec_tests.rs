@@ -5,7 +5,7 @@ use lab::SpecFields as _;
 use std::path::absolute;
 
 #[test]
-fn the_shipped_spec_asks_all_built_in_models_with_the_defaults() {
+fn shipped_spec_uses_all_built_in_models_and_defaults() {
     let spec = Spec::shipped();
     assert_eq!(spec.models.len(), 8);
     assert_eq!((&spec.data, &spec.query), (&DataSpec::default(), &QuerySpec::default()));
@@ -15,7 +15,7 @@ fn the_shipped_spec_asks_all_built_in_models_with_the_defaults() {
 }
 
 #[test]
-fn it_round_trips_through_toml_and_json_and_keeps_its_hash() {
+fn spec_round_trips_and_keeps_its_hash() {
     let mut spec = Spec::shipped();
     spec.data.files = vec!["lama".into()];
     spec.data.own.insert("capital".into(), vec!["[X] : [Y]".into()]);
@@ -94,7 +94,7 @@ fn an_unknown_key_names_its_line() {
 }
 
 #[test]
-fn files_lie_beside_the_spec_and_must_be_there() {
+fn files_are_relative_to_the_spec_and_must_exist() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.toml");
     let text = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nfiles = [\"facts\"]\n";
@@ -109,7 +109,7 @@ fn files_lie_beside_the_spec_and_must_be_there() {
 }
 
 #[test]
-fn files_are_added_beside_what_is_asked_already() {
+fn files_are_added_to_existing_data() {
     let mut data = DataSpec { relations: ["capital"].into(), ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!((&data.files[..], data.built_in), (&["own.jsonl".to_owned()][..], true));
@@ -135,7 +135,7 @@ fn files_are_added_beside_what_is_asked_already() {
 }
 
 #[test]
-fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
+fn relations_parse_and_empty_list_keeps_its_meaning() {
     let read = |value: &str| {
         let text = PROMPTS_TOML.replace("relations = []  ", &format!("relations = {value}  "));
         lab::spec::parse::<Spec>(&text, "x").map(|s| s.data.relations)
@@ -159,7 +159,7 @@ fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
 }
 
 #[test]
-fn a_search_for_prompts_is_off_unless_a_spec_asks_for_it_and_changes_no_hash_then() {
+fn prompt_search_is_off_by_default_and_keeps_the_hash() {
     let spec = Spec::shipped();
     assert!(spec.tuned.is_off() && !spec.to_toml().contains("tuned"));
     let mut other = spec.clone();

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_flat_objects_with_the_published_keys_and_come_back() {
+    fn findings_are_flat_and_round_trip() {
         for finding in findings() {
             let json = serde_json::to_value(&finding).unwrap();
             assert_eq!(serde_json::from_value::<Finding>(json.clone()).unwrap(), finding, "{json}");
@@ -305,7 +305,7 @@ mod tests {
 
     /// Sessions recorded before findings stated their rule can still be read.
     #[test]
-    fn findings_without_their_rule_are_still_read() {
+    fn old_findings_without_rule_are_read() {
         for finding in findings() {
             let mut json = serde_json::to_value(&finding).unwrap();
             let old = ["data", "prompt_score", "tuned"].iter().all(|kind| json["kind"] != *kind);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_answer_does_not_replace_a_newer_one() {
+    fn older_answer_does_not_replace_newer_one() {
         let mut results = results();
         assert!(results.answer(7, []) && !results.answer(6, []) && results.answer(7, []));
     }

@@ -151,7 +151,7 @@ pub(crate) struct Search<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
-    /// Prompt with the same number of random words, from which the search started.
+    /// The initial prompt of the search: the same number of random words.
     pub control: String,
     /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,

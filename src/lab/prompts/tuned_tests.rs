@@ -52,7 +52,7 @@ const OTHERS: [usize; 6] = [3, 40, 77, 101, 150, 190];
 /// truncation error at `2h`, so the error at `h` is a third of it. The rounding error of two losses, each a sum of logits of order 10 in 32
 /// bits, is at most 16 units in the last place, divided by `2h`.
 #[test]
-fn the_gradient_is_the_derivative_by_finite_differences() {
+fn gradient_matches_finite_differences() {
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
         on(name, |search| {
             let triggers = [10, 20, 30];
@@ -73,10 +73,10 @@ fn the_gradient_is_the_derivative_by_finite_differences() {
     }
 }
 
-/// The expected losses are those of two three-word prompts on four facts, computed with transformers from the weights in f64. Each query is
-/// run by itself; the loss uses the object's log-probability at the mask, or after the last word for a causal model.
+/// The expected losses of two three-word prompts on four facts were computed with transformers from the weights in f64. Each query is run
+/// by itself. The loss uses the object's log-probability at the mask, or after the last word for a causal model.
 #[test]
-fn the_loss_of_a_prompt_is_that_of_transformers() {
+fn prompt_loss_matches_transformers() {
     let facts = [("France", "Paris"), ("Norway", "Oslo"), ("Japan", "Tokyo"), ("Spain", "Madrid")];
     let prompts = [["in", "the", "old"], ["the", "city", "near"]];
     for (name, want) in [
@@ -100,11 +100,10 @@ fn the_loss_of_a_prompt_is_that_of_transformers() {
     }
 }
 
-/// By Taylor's theorem the error of the first-order change falls with the square of the step: half the step, a quarter of the error. With a
-/// wrong gradient it falls with the step itself, so the exponent must be nearer to 2 than to 1. A whole step leads to the embedding of the
-/// other word.
+/// By Taylor's theorem, halving the step quarters the error of the first-order change. With a wrong gradient, it would only halve the
+/// error, so the exponent must be nearer to 2 than to 1. A whole step leads to the embedding of the other word.
 #[test]
-fn the_error_of_the_first_order_change_falls_with_the_square_of_the_step() {
+fn first_order_error_is_quadratic() {
     for name in ["bert-tiny", "gpt2-tiny"] {
         on(name, |search| {
             let triggers = vec![10, 20, 30];
@@ -134,7 +133,7 @@ fn the_error_of_the_first_order_change_falls_with_the_square_of_the_step() {
 }
 
 #[test]
-fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
+fn loss_only_falls_and_search_is_reproducible() {
     for name in ["bert-tiny", "gpt2-tiny"] {
         on(name, |search| {
             let spec = TunedSpec { prompts: 1, triggers: 3, rounds: 9, candidates: 10, ..TunedSpec::default() };
@@ -159,7 +158,7 @@ fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
 }
 
 #[test]
-fn no_answer_or_name_of_the_relation_is_a_trigger() {
+fn triggers_exclude_answers_and_names() {
     on("bert-tiny", |search| {
         assert!(search.words.len() > 100);
         let relation = Library::built_in().unwrap().relations.into_iter().find(|r| r.id == "capital").unwrap();
@@ -170,7 +169,7 @@ fn no_answer_or_name_of_the_relation_is_a_trigger() {
 }
 
 #[test]
-fn facts_of_the_search_are_at_most_half_and_share_no_subject_with_those_that_are_asked() {
+fn search_facts_are_at_most_half_with_separate_subjects() {
     let fact = |k: usize| Fact { names: vec![format!("s{}", k / 2)], object: format!("o{k}") };
     let relation = || Relation { id: "r".into(), facts: (0..20).map(fact).collect(), ..Relation::default() };
     for (most, want) in [(3, 2), (6, 6), (20, 10)] {

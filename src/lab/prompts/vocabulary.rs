@@ -19,7 +19,6 @@ pub struct Words {
 }
 
 impl Words {
-    /// The words of a tokenizer.
     pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
         // A tokenizer that lower-cases its input cannot produce capitals, so case is ignored for it.
         let ignore_case = ignore_case || folds(tokenizer)?;
@@ -135,7 +134,7 @@ mod tests {
 
     /// Adding a model removes exactly these words from those shared by the others.
     #[test]
-    fn what_a_model_takes_is_what_the_others_share_without_it() {
+    fn taken_words_are_shared_by_the_other_models() {
         let none = FunctionWords::own();
         let words: Vec<Words> = ["roberta-tiny", "gpt2-tiny", "bart-tiny"]
             .map(|name| {
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_are_one_token_everywhere_and_no_function_words() {
+    fn common_words_are_single_tokens_and_not_function_words() {
         let models = ["bert-tiny", "roberta-tiny", "gpt2-tiny", "bart-tiny"]
             .map(|n| Model::load(&n.parse().unwrap(), Device::Cpu).unwrap());
         let own = FunctionWords::own();

@@ -45,7 +45,8 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
-/// Replaces keys with the labels of settings in a text about a lab's spec. Keys that no screen shows are said to be of a spec file.
+/// Replaces keys with the labels of settings in a text about a lab's spec. Keys that no screen shows are described as keys of a spec
+/// file.
 pub fn with_labels(lab: LabId, text: &str) -> String {
     let mut all = settings(lab, &Known::default());
     // Longer keys first: they may begin with a shorter one.
@@ -74,7 +75,7 @@ pub fn with_labels(lab: LabId, text: &str) -> String {
     if labelled.matches('`').count().is_multiple_of(2) { parts.collect() } else { labelled }
 }
 
-/// Beginnings of keys in specs, some of which no screen shows.
+/// Beginnings of keys in specs. No screen shows some of these keys.
 const SECTIONS: [&str; 6] = ["task.", "data.", "also.", "map.", "tuned.", "test."];
 
 /// The fields of a spec with their values. An empty value is shown as on the settings form, where it may mean all or the default.
@@ -140,7 +141,7 @@ mod tests {
 
     /// Regression: a run on all functional relations used to be described as `relations capital → none`.
     #[test]
-    fn an_empty_list_is_described_by_what_it_selects() {
+    fn empty_list_is_described_by_its_meaning() {
         let all = Spec::parse("lab = \"prompts\"\nmodels = [\"bert-mini\"]\n", "all").unwrap();
         let some = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nrelations = [\"capital\"]\n";
         let one = Spec::parse(some, "one").unwrap();
@@ -150,7 +151,7 @@ mod tests {
 
     /// Regression: changing one side of a comparison used to list all models twice.
     #[test]
-    fn a_change_of_one_model_names_that_one_alone() {
+    fn change_of_one_model_names_only_that_model() {
         let mut a = Spec::shipped(LABS[0].id());
         let mut b = a.clone();
         let list = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_is_told_from_others_by_its_own_values() {
+    fn spec_is_described_by_its_distinct_values() {
         let a = Spec::shipped(LABS[0].id());
         let parse = |text: &str| Spec::parse(text, "changed").unwrap();
         let b = parse(&a.to_toml().replace("layer = \"last\"", "layer = 2"));
@@ -194,7 +195,7 @@ mod tests {
 
     /// Regression: a list of runs used to show the key `site.layer` instead of the setting's label.
     #[test]
-    fn changes_are_named_as_the_settings_are() {
+    fn changes_use_setting_labels() {
         let a = Spec::shipped(LABS[0].id());
         let text = a.to_toml().replace("layer = \"last\"", "layer = 2").replace("resamples = 1000", "resamples = 500");
         let printed = changes(&a, &Spec::parse(&text, "changed").unwrap());

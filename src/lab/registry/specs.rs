@@ -102,7 +102,7 @@ mod tests {
 
     /// A second spelling of the same model would only repeat its results.
     #[test]
-    fn one_model_twice_is_refused_by_every_lab_under_any_spelling() {
+    fn duplicate_model_is_refused_under_any_spelling() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().join("m");
         std::fs::create_dir(&here).unwrap();

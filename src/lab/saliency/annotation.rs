@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_marked_is_read_back_from_the_benchmarks_own_keys() {
+    fn annotations_round_trip_in_benchmark_keys() {
         let mut one = marked("7", &[1]);
         assert!(one.toggle(3) && one.toggle(1) && one.toggle(1));
         assert!(!one.toggle(2), "the mask cannot be part of its rationale");
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_of_gold_rationales_reads_it() {
+    fn gold_rationale_reader_accepts_annotations() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.jsonl");
         std::fs::write(&path, write([&marked("7", &[1])].into_iter())).unwrap();
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_used_are_named() {
+    fn unusable_lines_are_named() {
         let good = write([&marked("7", &[1])].into_iter());
         for (bad, part) in [
             (good.replace("[1]", "[9]"), "token 9, but there are only 4"),
@@ -447,7 +447,7 @@ mod tests {
     /// Ten words without the mask: 2 marked by both, 1 only by the first, 1 only by the second, 6 by neither. The observed agreement is .8,
     /// and the agreement by chance is .3 · .3 + .7 · .7 = .58, so kappa is (.8 − .58) / .42 = .5238.
     #[test]
-    fn kappa_and_f1_are_those_computed_by_hand() {
+    fn kappa_and_f1_match_hand_computation() {
         let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let of = |gold: &[usize]| vec![Annotation::of(&sentence("1", &words, 10, gold))];
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_both_have_with_the_same_words_is_compared() {
+    fn only_common_sentences_are_compared() {
         let other = Annotation::of(&sentence("3", &["Other", "words"], 1, &[0]));
         let (mut a, mut b) = (marked("1", &[1]), marked("1", &[0, 1]));
         (a.sufficiency, b.sufficiency) = (Some(1), Some(2));

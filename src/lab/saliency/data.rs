@@ -47,7 +47,7 @@ impl Drawn {
         self.families.iter().map(Vec::len).sum()
     }
 
-    /// The dimensions present: those of the benchmark in its order, then others by name.
+    /// The dimensions present: first the benchmark's in its order, then others by name.
     pub fn dimensions(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for family in &self.families {
@@ -147,7 +147,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
     Ok(drawn)
 }
 
-/// The name by which findings refer to a kind of perturbation.
+/// The name of a kind of perturbation in findings.
 pub(super) fn perturbation_name(perturbation: Perturbation) -> &'static str {
     match perturbation {
         Perturbation::Dispens => "dispens",
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_sentence_is_there_and_lies_in_its_text() {
+    fn built_in_sentences_match_their_text() {
         let drawn = all();
         assert!(drawn.left_out.is_empty(), "{:?}", drawn.left_out);
         assert!(drawn.inputs() > 2_400);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_even_over_dimensions_and_depend_on_the_seed() {
+    fn samples_are_even_over_dimensions() {
         let families = all().families;
         let drawn = Drawn { families: evenly(families.clone(), 200, 0), ..Drawn::default() };
         assert!((190..=200).contains(&drawn.inputs()), "{}", drawn.inputs());
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_files_that_make_no_sense_are_left_out_with_the_reason() {
+    fn invalid_rows_are_omitted_with_a_reason() {
         let row = |id: &'static str, tokens: &[&'static str], perturbs: Option<&'static str>| Rationale {
             id: Some(id.into()),
             tokens: tokens.iter().map(|t| (*t).into()).collect(),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_at_the_place_of_the_mask_is_the_answer() {
+    fn word_in_place_of_the_mask_is_the_answer() {
         let row = Rationale {
             tokens: ["The", "dogs", "are", "here"].iter().map(|t| (*t).into()).collect(),
             rationales: vec![vec![1, 2], vec![3]],

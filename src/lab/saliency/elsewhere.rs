@@ -19,7 +19,7 @@ pub enum ElsewhereError {
     Many,
     #[error("the files contain scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    #[error("no scores of the system `{0}`; the files contain scores of {1}")]
+    #[error("the files contain no scores of the system `{0}`, only of {1}")]
     NoSystem(String, String),
     #[error("no input has both words and scores{0}")]
     Nothing(String),
@@ -254,7 +254,7 @@ impl Gathered {
         Ok(Judgement { judged, left_out, size: sizes.words(), system })
     }
 
-    /// The original of each perturbed input: the one that its row names, or the first whose row lists it.
+    /// The original of each perturbed input: the original named by its row, or else the first original whose row lists it.
     fn owners(&self) -> HashMap<&str, &str> {
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for entry in &self.entries {
@@ -274,7 +274,7 @@ impl Gathered {
         owners
     }
 
-    /// An original's partners that can be judged, and the kinds of those that cannot.
+    /// An original's partners that can be judged, and the kinds of its other partners.
     fn partners(
         &self,
         original: &Entry,
@@ -391,7 +391,7 @@ mod tests {
 
     /// In TrustAI's data, an original and its perturbed rows list each other.
     #[test]
-    fn partners_are_found_by_either_side() {
+    fn partners_can_be_listed_on_either_side() {
         let s = [0.1, 0.5, 0.2];
         let rows = vec![
             input("o", None, &["p", "q", "gone"]),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_joined_is_counted_with_its_reason() {
+    fn unjoined_rows_are_counted_by_reason() {
         let rows = vec![
             input("o", None, &[]),
             input("p", Some("absent"), &[]),
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_without_names_go_by_their_order() {
+    fn scores_without_identifiers_are_joined_by_position() {
         let rows = vec![
             input("o", None, &[]),
             input("p", None, &[]),
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn several_systems_must_be_told_apart() {
+    fn several_systems_require_a_choice() {
         let of = |system: &'static str| {
             Row::Prediction(Prediction {
                 id: Some("o".into()),

@@ -87,7 +87,7 @@ pub fn pick(
         "right-wrong" => right_wrong(results, engine),
         _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
-    figure.ok_or_else(|| "the session has nothing of that to draw".into())
+    figure.ok_or_else(|| "the session has no data for this figure".into())
 }
 
 /// Contents of a heatmap.
@@ -402,7 +402,7 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// A vertical axis around zero, the bars and the intervals that are drawn.
+/// A vertical axis whose range covers zero, the bars, and the drawn intervals.
 fn around_drawn(layers: &[Layer]) -> Axis {
     let bars = layers.iter().filter_map(|l| if let Layer::Bars(bars) = l { Some(&bars.bars) } else { None });
     let is_numbered = bars.clone().flatten().any(|bar| bar.n.few().is_some());
@@ -417,7 +417,7 @@ fn around_drawn(layers: &[Layer]) -> Axis {
 /// A term of a figure and its meaning, for the caption.
 type Word = (String, String);
 
-/// Terms explained where a figure names them.
+/// Terms that are explained in figures that use them.
 const WORDS: [(&str, &str); 3] = [
     ("originals", "unmodified sentences from the data set"),
     ("rationale", RATIONALE),

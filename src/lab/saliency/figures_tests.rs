@@ -8,7 +8,7 @@ use lab::finding::Label;
 
 /// Regression: a figure used to count the originals of a bin by the length of their rationales.
 #[test]
-fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
+fn intervals_depend_on_the_number_of_originals() {
     let drawn = |originals: Option<usize>| {
         let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
         let kind = Kind::Ratio(RatioFinding {
@@ -28,7 +28,7 @@ fn an_interval_is_drawn_by_the_originals_that_a_finding_names() {
         results.take(finding.head(), &kind);
         let figure = against_ratio(&results, None, Agreement::TokenF1, None).unwrap();
         let Some(Layer::Line(line)) = figure.layers.first() else { panic!("{figure:?}") };
-        // Regression: the picture used to give the number of originals, but the caption that of inputs.
+        // Regression: the picture used to give the number of originals, but the caption gave the number of inputs.
         let n = figure.provenance.entries.iter().find(|(key, _)| key == "n").map(|(_, n)| n.as_str());
         assert!(
             originals.is_none_or(|k| n.is_some_and(|n| n.starts_with(&format!("{k} originals, 40 inputs")))),

@@ -30,7 +30,7 @@ pub struct Choice {
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// The displayed words: those of the sentence, or those of an annotator who has moved the mask.
+    /// The displayed words: the sentence's own, or an annotator's if the annotator has moved the mask.
     pub words: &'a [String],
     /// The scores for each choice; `None` if not computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
@@ -60,7 +60,7 @@ fn method_title(method: &str) -> &str {
     named(method).map_or(method, |m| m.title())
 }
 
-/// Aligned words of an original and its partner: the benchmark's pairs, or those of a longest common subsequence.
+/// Aligned words of an original and its partner: the benchmark's pairs, or else the pairs of a longest common subsequence.
 pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usize, usize)> {
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn words_carry_their_scores_gold_top_and_doubt() {
+    fn heatmap_words_have_scores_and_marks() {
         let of = sentence("The dogs [MASK] here .", &[1]);
         let found = row(&of, "integrated_gradients", &[0.1, 0.4, 9.0, -0.8, 0.0], Some(0.21));
         let sides = [Side::new(&of, vec![Some(&found)])];
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_side_by_side_are_shares_of_their_largest_score() {
+    fn compared_methods_are_scaled_by_their_largest_score() {
         let of = sentence("The dogs [MASK] here .", &[]);
         let (a, b) = (
             row(&of, "attention", &[0.1, 0.2, 0.0, 0.05, 0.0], None),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn partners_are_aligned_as_the_data_say_or_by_their_words() {
+    fn partners_are_aligned_by_data_or_words() {
         let original = sentence("The dogs [MASK] here .", &[]);
         let mut partner = sentence("The old dogs [MASK] here .", &[]);
         assert_eq!(pairs(&original, &partner), [(0, 0), (1, 2), (2, 3), (3, 4), (4, 5)]);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_heads_keeps_places_and_shades() {
+    fn part_of_the_heads_keeps_labels_and_shades() {
         let scores: Vec<Vec<Vec<f32>>> =
             (0..12).map(|l| (0..12).map(|h| vec![0.0, (l * 12 + h) as f32 / 144.0]).collect()).collect();
         let attention = tagged(AttentionFinding {

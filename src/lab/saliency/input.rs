@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn masked_models_see_the_sentence_and_causal_ones_what_stands_before() {
+    fn masked_models_get_the_sentence_and_causal_models_the_prefix() {
         for name in ["bert-tiny", "roberta-tiny", "bart-tiny", "gpt2-tiny"] {
             let model = model(name);
             let reader = Reader::new(&model).unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_causal_model_gives_the_tokens_of_an_answer_one_after_the_other() {
+    fn causal_model_generates_answer_tokens_in_order() {
         let model = model("gpt2-tiny");
         let (reader, tokenizer) = (Reader::new(&model).unwrap(), model.tokenizer().unwrap());
         let long = reader.read(&own("She lives in [MASK] .", Some("Xylophonia")).unwrap()).unwrap().unwrap();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_several_tokens_has_as_many_masks() {
+    fn multi_token_answer_has_one_mask_per_token() {
         let model = model("bert-tiny");
         let reader = Reader::new(&model).unwrap();
         let sentence = own("She lives in [MASK] now .", Some("Xylophonia")).unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     /// The model processes the part around the mask. Words outside this part are not ranked, because there is no information about them.
     #[test]
-    fn a_long_sentence_is_read_around_its_mask() {
+    fn long_sentence_is_cut_around_its_mask() {
         for (name, seen) in [("bert-tiny", 203..265), ("gpt2-tiny", 169..233)] {
             let model = model(name);
             let reader = Reader::new(&model).unwrap().with_long(Long::Window);

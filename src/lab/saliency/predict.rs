@@ -249,7 +249,7 @@ mod tests {
     use model::Device;
 
     #[test]
-    fn what_is_expected_is_found_by_how_it_reads() {
+    fn expected_answer_is_matched_by_text() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny", "roberta-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let text = "The dogs near the gate [MASK].";
@@ -264,9 +264,9 @@ mod tests {
         }
     }
 
-    /// Any of the gold answers counts as right, whatever their order in the row.
+    /// Any gold answer counts as right; their order in the row does not matter.
     #[test]
-    fn any_of_the_gold_answers_counts() {
+    fn any_gold_answer_counts() {
         for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let reader = Reader::new(&model).unwrap();
@@ -289,7 +289,7 @@ mod tests {
 
     /// The probabilities of a causal model's answers are products of conditional ones, and the expected answer is among them.
     #[test]
-    fn several_tokens_of_a_causal_model_are_given_one_after_the_other() {
+    fn causal_answer_probabilities_are_conditional_products() {
         let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let tokenizer = model.tokenizer().unwrap();
         let reader = Reader::new(&model).unwrap();
@@ -318,7 +318,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_combinations_are_those_of_all(
+        fn best_combinations_match_exhaustive_search(
             slots in prop::collection::vec(prop::collection::vec(0.01f64..1.0, 2..7), 1..4),
         ) {
             let tops: Vec<Vec<(u32, f64)>> = slots.iter().map(|p| best(p, SHOWN)).collect();
@@ -335,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn the_best_come_first_and_ties_by_their_id(p in prop::collection::vec(0u8..5, 1..30), count in 1usize..6) {
+        fn best_tokens_come_first_and_ties_by_id(p in prop::collection::vec(0u8..5, 1..30), count in 1usize..6) {
             let p: Vec<f64> = p.into_iter().map(f64::from).collect();
             let mut order: Vec<usize> = (0..p.len()).collect();
             order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -327,7 +327,7 @@ mod tests {
 
     /// Each printed share for all inputs is near the mean of those for originals and partners, and Top-1 is at most Top-3.
     #[test]
-    fn the_printed_accuracies_agree_with_each_other() {
+    fn printed_accuracies_are_consistent() {
         for (model, language, top1, top3) in &ACCURACY {
             for shares in [top1, top3].into_iter().flat_map(|all| all.chunks(3)) {
                 let between = (shares[0] - (shares[1] + shares[2]) / 2.0).abs();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn every_printed_number_has_its_row() {
+    fn every_printed_number_has_a_row() {
         let value = |rows: &[Accuracy], model: &str, sample: &str, dimension: &str, kind: &str| {
             let is = |r: &&Accuracy| {
                 (r.model.as_str(), r.sample.as_str()) == (model, sample)

@@ -20,9 +20,9 @@ const RIVALS: usize = 3;
 const STEPS: usize = 12;
 /// Number of full steps; later steps go half of the way, so that they do not oscillate around a curved boundary.
 const WHOLE: usize = 5;
-/// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, and thus at most double it.
+/// Maximum length of a step relative to the input's norm. A step may also be as long as the change so far, which at most doubles it.
 const LONGEST: f64 = 0.1;
-/// Share of the change by which a step goes beyond the boundary, so that the prediction changes at the new point.
+/// A step goes beyond the boundary by this share of the change, so that the prediction changes at the new point.
 const BEYOND: f64 = 0.002;
 /// Maximum change relative to the input's norm; also the value for a prediction that does not change within it.
 pub(crate) const MOST: f64 = 4.0;
@@ -35,7 +35,7 @@ pub(crate) const PASSES: usize = 1 + RIVALS * 5 * LOOK;
 struct Walk {
     /// Index of the input.
     input: usize,
-    /// Index of the slot, and the token that should become more likely than the predicted one in it.
+    /// Index of the slot, and the token that should become more likely there than the predicted one.
     slot: usize,
     rival: u32,
     /// Change of the embeddings, as tokens x width.
@@ -200,7 +200,7 @@ mod tests {
     /// For a linear classifier of two classes with margin `w · x + b`, the smallest change to the free values is the margin divided by the
     /// norm of their weights.
     #[test]
-    fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {
+    fn linear_sensitivity_is_the_distance_to_the_boundary() {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);
         let x = [1.0f32, -2.0, 0.5, 1.5, 0.0, -1.0];
         let margin = |x: &[f32]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f32>() + b;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn changing_more_words_takes_no_more_and_one_that_was_not_said_has_none() {
+    fn more_words_never_need_a_larger_change() {
         let model = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let sentence = own("The old capital of France is [MASK]", None).unwrap();
         let input = Reader::new(&model).unwrap().read(&sentence).unwrap().unwrap();

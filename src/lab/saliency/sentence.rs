@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typed_sentence_falls_into_words() {
+    fn typed_sentence_is_split_into_words() {
         let s = own("The dog's well-known  [mask], 我们 [1].", None).unwrap();
         assert_eq!(s.words, ["The", "dog's", "well-known", "[MASK]", ",", "我", "们", "[", "1", "]", "."]);
         assert_eq!(s.masks, [3]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_where_they_stand() {
+    fn words_are_located_in_the_text() {
         let words: Vec<String> = ["As", "usual", ",", "the", "the"].map(str::to_owned).to_vec();
         assert_eq!(locate("As usual, the the", &words), Some(vec![(0, 2), (3, 8), (8, 9), (10, 13), (14, 17)]));
         assert_eq!(locate("As usual, the", &words), None);
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_cut_and_no_letter_is_lost(text in "\\PC{0,60}") {
+        fn any_text_is_split_without_loss(text in "\\PC{0,60}") {
             let chars: Vec<char> = text.chars().collect();
             let mut at = 0;
             for (from, to) in spans(&text) {

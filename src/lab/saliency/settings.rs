@@ -301,7 +301,7 @@ mod tests {
     use lab::spec::LabSpec;
 
     #[test]
-    fn every_step_of_every_row_leaves_a_spec_that_can_run() {
+    fn steps_of_every_row_keep_the_spec_valid() {
         let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
         for setting in settings() {
             let mut spec = Spec::shipped();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_and_a_dimension_must_stay() {
+    fn last_method_and_dimension_cannot_be_removed() {
         let (known, mut spec) = (Known::default(), Spec::shipped());
         let rows = settings();
         for key in ["saliency.methods", "data.dimensions"] {

@@ -266,7 +266,7 @@ mod tests {
     use super::against;
 
     #[test]
-    fn what_both_sides_have_in_common_is_named_once() {
+    fn common_part_of_both_sides_is_named_once() {
         let told = [("m one attention", "m one integrated_gradients"), ("m attention", "n attention"), ("m", "n")];
         assert_eq!(told.map(|(a, b)| against(a, b)), ["m one, ATT against IG", "m against n, ATT", "m against n"]);
     }

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_become_the_tables_that_have_a_number() {
+    fn findings_become_non_empty_tables() {
         assert!(all(&Results::default()).is_empty());
         let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
         let less = Estimate { mean: -0.125, lo: -0.2, hi: 0.1 };

@@ -23,14 +23,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_over_two_words_gives_half_to_each() {
+    fn token_over_two_words_is_split_equally() {
         let overlaps = [vec![], vec![0], vec![0], vec![1, 2], vec![2]];
         assert_eq!(to_words(&[9.0, 1.0, -3.0, 4.0, 0.5], &overlaps, 4), [-2.0, 2.0, 2.5, 0.0]);
     }
 
     proptest! {
         #[test]
-        fn nothing_is_lost_on_the_way(
+        fn word_scores_keep_the_total(
             tokens in prop::collection::vec((-5.0f64..5.0, prop::collection::btree_set(0usize..6, 1..3)), 0..20),
         ) {
             let (scores, overlaps): (Vec<f64>, Vec<Vec<usize>>) =

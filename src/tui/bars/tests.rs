@@ -11,7 +11,7 @@ fn state(columns: u16) -> State {
 }
 
 #[test]
-fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
+fn click_on_tab_opens_its_screen() {
     for columns in [120, 80, 60] {
         let mut state = state(columns);
         for screen in SCREENS {
@@ -31,7 +31,7 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
 
 /// Regression: at 80 columns the tabs of other screens used to be digits.
 #[test]
-fn at_80_columns_screens_are_named() {
+fn screens_are_named_at_80_columns() {
     let state = state(80);
     let (_, tabs) = screen_tabs(&state);
     for (screen, (_, tab)) in SCREENS.iter().filter(|s| !s.watches()).zip(tabs) {
@@ -40,14 +40,14 @@ fn at_80_columns_screens_are_named() {
 }
 
 #[test]
-fn tabs_show_the_key_that_is_bound() {
+fn tabs_show_their_key() {
     let (keymap, _) = crate::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
     let state = State::new(Start { keymap, ..Start::new() });
     assert!(screen_tabs(&state).1[0].1.starts_with(" 9 "));
 }
 
 #[test]
-fn a_click_on_a_pane_tab_meets_its_pane() {
+fn click_on_pane_tab_opens_its_pane() {
     let state = state(80);
     let mut x = 0;
     for pane in folded(&state) {
@@ -68,7 +68,7 @@ fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
 }
 
 #[test]
-fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
+fn status_shows_recording_or_replay() {
     let mut state = state(120);
     assert!(drawn(&state, title).contains("not saved"));
     state.recording = Recording::On("mine\u{1b}".into());
@@ -93,7 +93,7 @@ fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
 
 /// Regression: at 80 columns a replay used to be called `replay…`, with its position cut off.
 #[test]
-fn a_replay_says_where_it_stands_at_80_columns() {
+fn replay_shows_its_position_at_80_columns() {
     for columns in [80, 120] {
         let replay = Some(crate::state::ReplayState {
             at: 45.0,

@@ -53,7 +53,7 @@ fn event(state: &mut State, event: Event) -> Vec<Effect> {
 }
 
 #[test]
-fn the_example_is_packed_from_the_shipped_recording() {
+fn example_is_the_packed_shipped_recording() {
     if std::env::var("PROBITY_PINS").as_deref() == Ok("write") {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/example.jsonl.gz");
         let mut packer =
@@ -66,7 +66,7 @@ fn the_example_is_packed_from_the_shipped_recording() {
 }
 
 #[test]
-fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
+fn first_start_runs_nothing_and_estimates_the_duration() {
     for size in [(120, 40), (80, 24)] {
         let mut state = State::new(Start { opening: Opening::First, size, ..Start::new() });
         let effects = reduce(&mut state, Action::Start);
@@ -85,12 +85,12 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
 
 /// Regression: for a minute after the first start, the screen used to show no results.
 #[test]
-fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer() {
+fn first_start_shows_example_until_first_answer() {
     for size in [(120, 40), (80, 24)] {
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
         let text = screen(&state);
-        // Next to the strip, a small screen has room only for the decision.
+        // Next to the welcome strip, a small screen has room only for the decision.
         let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
         assert!(text.contains(answer) && text.contains("Recorded: "), "{text}");
         // Captions used to lose their first letters.
@@ -117,7 +117,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
 }
 
 #[test]
-fn a_failure_is_not_hidden_by_the_example_and_a_cancelled_run_leaves_it() {
+fn failed_run_replaces_example_and_cancelled_run_does_not() {
     let ended = |outcome| {
         let mut state = first_start((120, 40));
         run(&mut state);
@@ -132,7 +132,7 @@ fn a_failure_is_not_hidden_by_the_example_and_a_cancelled_run_leaves_it() {
 }
 
 #[test]
-fn numbers_of_the_example_are_not_given_away_as_own_ones() {
+fn example_numbers_are_marked_as_recorded() {
     let mut state = first_start((120, 40));
     for key in ["x", "y", "i"] {
         let effects = reduce(&mut state, Action::Key(key.parse().unwrap()));
@@ -157,7 +157,7 @@ fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
 
 /// Regression: the example used to be unavailable after the first run.
 #[test]
-fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
+fn example_can_be_opened_and_closed_in_every_lab() {
     let mut state = first_start((120, 40));
     let lab = state.example.take().unwrap().run.job.spec.lab();
     assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
@@ -172,7 +172,7 @@ fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
 }
 
 #[test]
-fn the_example_is_one_of_the_runs_to_compare_with() {
+fn runs_can_be_compared_with_the_example() {
     for size in [(120, 40), (80, 24)] {
         let mut state = first_start(size);
         run(&mut state);
@@ -188,7 +188,7 @@ fn the_example_is_one_of_the_runs_to_compare_with() {
 
 /// Regression: the example's answer used to be shown under another question, without the name of its model.
 #[test]
-fn the_example_names_what_it_is_of_where_the_settings_differ() {
+fn example_names_settings_that_differ() {
     for size in [(120, 40), (80, 24)] {
         let mut state = first_start(size);
         let setup = state.setup().unwrap();
@@ -203,24 +203,24 @@ fn the_example_names_what_it_is_of_where_the_settings_differ() {
 
 /// Regression: 418 sentences in the answers, and the values of chance, C and S, used to have no interval.
 #[test]
-fn every_sentence_of_the_shipped_answers_has_an_interval() {
+fn sentences_of_shipped_answers_have_intervals() {
     for lab in labs::LABS {
         let example = recorded(lab.id()).unwrap();
         let answer = lab.answer(&example.run.results, &example.run.job.spec);
         let says = [answer.says, answer.evidence].concat();
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
-        // The first sentence of the interventions lab decides about the scores in the next ones.
+        // The first sentence of the interventions lab is a decision about the scores in the sentences that follow.
         let honest = |text: &String| {
             honest(text) || text.contains("needs completeness C") || text.starts_with("95 % intervals on ")
         };
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {
             assert!(says[1].contains("] test sentences would show it"), "{says:?}");
-            // Regression: two numbers of sentences used to stand in one answer, as if both would show the difference.
+            // Regression: an answer used to give two numbers of sentences, as if either would show the difference.
             assert!(says[1].starts_with("Needed: ") && says[1].ends_with("; this run has 512."), "{says:?}");
             assert!(says[3].starts_with("Training sentences needed") && says[3].contains(" ["), "{says:?}");
         }
-        // Regression: the score and its chance level used to have intervals, but their difference none.
+        // Regression: the score and its chance level used to have intervals, but their difference had none.
         assert!(lab.id() != LabId::Saliency || says[0].contains("], difference ."), "{says:?}");
     }
 }

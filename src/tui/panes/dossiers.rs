@@ -1,4 +1,4 @@
-//! Screens with two panes, a list and the details of the entry under the cursor: for models and data sets.
+//! Screens with two panes, a list and the details of the entry under the cursor. Models and data sets use them.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -49,7 +49,6 @@ impl Dossiers {
         vec![(self.list, list), (self.page, page)]
     }
 
-    /// Moves the cursor of the list, or scrolls the details.
     pub(crate) fn travel(&self, state: &mut State, pane: Pane, by: i64) {
         if pane == self.list {
             let len = self.listed(state).len();
@@ -137,7 +136,6 @@ mod tests {
     const LIST: Pane = Pane("Models");
     const PAGE: Pane = Pane("Model");
 
-    /// A list on the models screen, which has these panes.
     fn dossiers(lines: fn(&State, usize) -> Vec<Line<'static>>) -> (Dossiers, State) {
         let names = |_: &State| ["a", "b", "c"].map(String::from).to_vec();
         let id = ScreenId("models");
@@ -158,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn another_entry_shows_its_page_show_from_top() {
+    fn other_entry_shows_its_page_from_the_top() {
         let (of, mut state) = dossiers(long);
         for go in [
             |of: &Dossiers, state: &mut State| of.travel(state, LIST, 1),
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_scrolls_as_far_as_it_has_lines_and_not_further() {
+    fn page_scrolls_to_its_last_line() {
         let (of, mut state) = dossiers(long);
         of.travel(&mut state, PAGE, 1_000);
         let pane = compute(&state).unwrap().pane(PAGE).unwrap();
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_click_on_the_page_or_below_the_list_moves_no_cursor() {
+    fn click_outside_list_keeps_the_cursor() {
         let (of, mut state) = dossiers(long);
         let area = Rect::new(0, 1, 40, 20);
         for (pane, y) in [(PAGE, 4), (LIST, 15), (LIST, 1), (LIST, 2)] {
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_beyond_a_list_that_has_shrunk_is_on_its_last_entry() {
+    fn cursor_past_a_shrunk_list_is_on_the_last_entry() {
         let (of, mut state) = dossiers(long);
         state.place_mut(of.id).scroll.insert(LIST, 99);
         assert_eq!(of.under_cursor(&state).as_deref(), Some("c"));
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_a_failure_or_what_is_known_or_what_can_be_asked() {
+    fn page_shows_failure_details_or_possible_questions() {
         let (of, mut state) = dossiers(long);
         let text = drawn(&of, &state, None);
         assert!(text.contains("Model: a") && text.contains("line 0") && !text.contains("ask away"), "{text}");

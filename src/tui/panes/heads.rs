@@ -1,4 +1,4 @@
-//! Meanings of column headings that are not in the glossary, for the search of the help.
+//! Meanings of column headings that are not in the glossary. The help searches them.
 
 use labs::terms::Term;
 
@@ -60,14 +60,14 @@ pub(crate) const HEADS: &[Term] = &[
     head("pair", "", "Pairs: the two systems that are compared."),
     head("A better", "B better", "Pairs: number of tasks on which that side is significantly better."),
     head("tasks", "task", "Pairs: number of tasks that both systems have. Tasks: name of the task."),
-    head("verdict", "", "Tasks: the better side, or that both are equivalent, or that this is undecided."),
+    head("verdict", "", "Tasks: A or B if that side is better, otherwise equivalent or undecided."),
     head("Holm p", "", "Tasks, pairs: p-value corrected for all comparisons in the list."),
     head("set", "", "Known sets: name of a published data set; for UD its sizes are in words."),
-    head("test", "", "Known sets: number of test items; of a set without parts, all items."),
-    head("this comparison", "", "Known sets: whether there are as many test items as this comparison needs."),
+    head("test", "", "Known sets: number of test items, or of all items if the set is not split."),
+    head("this comparison", "", "Known sets: whether the set has enough test items for this comparison."),
     head("train", "", "Known sets: number of training items."),
-    head("the bound", "", "Known sets: whether the training items suffice by the bound."),
-    head("item", "", "Changed items: number of the item, which only one side gets right."),
+    head("the bound", "", "Known sets: enough if the bound recommends no more training items, else too small."),
+    head("item", "", "Changed items: number of an item that only one side gets right."),
     head("better", "", "Changed items: the side that is right."),
     head("A's answer", "B's answer", "Changed items: the answer of that side."),
     head("expected", "", "Changed items: the right answer."),
@@ -75,7 +75,7 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "● right",
         "+ right, right",
-        "Sentences: whether the model's answer is right, for the original and then for its changed partners; the other mark is a wrong answer, a dash none yet.",
+        "Sentences: marks for the model's answers to the original, then to its changed partners: this mark is right, the other wrong; a dash is no answer yet.",
     ),
     head("words", "", "Sentences: number of words."),
     head("no.", "", "Sentences: position in the data."),

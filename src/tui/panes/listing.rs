@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_paths_keep_their_end_also_in_wide_characters() {
+    fn long_paths_keep_their_end() {
         assert_eq!(ending("/a/bc", 5), "/a/bc");
         assert_eq!(ending("/folder/file.txt", 9), "…file.txt");
         assert_eq!(ending("/数据/文件", 6), "…/文件");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_click_meets_the_line_that_is_drawn_there() {
+    fn click_selects_the_line_drawn_there() {
         let area = Rect::new(0, 2, 120, 10);
         let listing = Listing { len: 30, cursor: 29 };
         let (list, rest) = split(area, 30, 50);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_narrow_screen_the_list_stands_above_the_rest_and_leaves_it_room() {
+    fn narrow_screen_places_list_above_details() {
         for (len, rows) in [(1, 4), (3, 6), (100, 8)] {
             let (list, rest) = split(Rect::new(0, 1, 80, 20), len, 50);
             assert_eq!((list.width, rest.width, list.height), (80, 80, rows));

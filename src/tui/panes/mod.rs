@@ -24,7 +24,6 @@ use base::text::{fit, printable, width as text_width};
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
     if (area.width, area.height) != state.view.size {
-        // The terminal is being resized; the next frame has the new size.
         return;
     }
     state.frame.during(|| draw_all(frame, state));
@@ -84,7 +83,7 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// Beginning of the title of a pane that shows an example; empty for others.
+/// Title prefix of a pane that shows an example; otherwise empty.
 pub(crate) fn recorded(state: &State, pane: Pane) -> &'static str {
     if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" }
 }
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_is_too_small_says_what_it_needs_and_how_to_leave() {
+    fn small_terminal_shows_required_size_and_quit_key() {
         let state = state(39, 9);
         let text = drawn((39, 9), |frame| draw(frame, &state));
         for part in ["40×10", "39×9", "q"] {
@@ -257,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_while_a_resize_is_under_way() {
+    fn resize_in_progress_draws_nothing() {
         let state = state(120, 40);
         let text = drawn((60, 20), |frame| draw(frame, &state));
         assert!(!text.contains("Probity"), "{text}");
     }
 
     #[test]
-    fn the_focused_pane_differs_without_colour_in_every_set_of_glyphs() {
+    fn focused_pane_is_recognisable_without_colour() {
         let mut state = state(80, 24);
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             state.view.glyphs = glyphs;
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_problems_stand_in_the_middle_and_stay_within_any_area() {
+    fn messages_are_centred_and_stay_in_their_area() {
         let state = state(80, 24);
         let told = Problem { what: "what \u{7}".into(), r#where: "where".into(), hint: "hint".into() };
         let text = drawn((30, 9), |frame| problem(frame, frame.area(), &told, &state));

@@ -25,7 +25,7 @@ use labs::terms::Term;
 /// Minimum width of the first column, which is text.
 const FIRST: usize = 10;
 
-/// Rows of a list: the first column is text, the others are numbers, the most important first.
+/// Rows of a list. The first column is text; the others are numbers, the most important first.
 #[derive(Default)]
 pub struct Table {
     pub columns: Vec<&'static str>,
@@ -43,7 +43,7 @@ pub struct Table {
 pub struct Row {
     /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Name of the row's kind if such rows always come last, in grey.
+    /// Name of the row's kind if rows of this kind are always listed last, in grey.
     pub last: Option<&'static str>,
 }
 
@@ -70,12 +70,12 @@ impl Table {
         column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
     }
 
-    /// Name of the kind of rows that always come last, if there are any.
+    /// Name of the kind of rows that is always listed last, if there is one.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
 
-    /// The number of these rows, with that of the rows that always come last: `6`, or `4, 2 controls`.
+    /// Formats the number of rows, counting those always listed last separately: `6`, or `4, 2 controls`.
     fn count_of(&self, order: &[usize]) -> String {
         let last = order.iter().filter(|i| self.rows[**i].last.is_some()).count();
         match (self.held_last(), order.len() - last) {
@@ -154,7 +154,7 @@ impl Table {
         let selected = listed.map_or(0, |l| l.column);
         let (shown, first) = self.fitting(room, selected);
         let (column, down) = self.sorting(listed);
-        // Without a note, rows that always come last would look unsorted.
+        // Without a note, the rows that are always listed last would look unsorted.
         let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
         let held = held.map_or(String::new(), |word| format!(", {word} last"));
         let apart = self.count_of(&order);
@@ -225,7 +225,6 @@ impl Table {
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
 
-    /// The sign of the sort column.
     fn sign(state: &State, down: bool) -> &'static str {
         match (down, state.view.glyphs == crate::state::Glyphs::Ascii) {
             (true, false) => "▾",
@@ -248,7 +247,7 @@ impl Table {
         }
     }
 
-    /// Index, within the order, of the row at a screen position.
+    /// Index in the display order of the row at a screen position.
     pub(crate) fn at(&self, state: &State, pane: Pane, area: Rect, cursor: usize, y: u16) -> Option<usize> {
         let inner = inside(area);
         let line = usize::from(y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom())?);
@@ -380,8 +379,8 @@ pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &FILTER, &now)
 }
 
-/// Removes the filter of the focused list; false if there is none. The cursor returns to its earlier position or, if it was moved since,
-/// stays on its row.
+/// Removes the filter of the focused list; false if there is none. The cursor returns to its earlier position, or stays on its row if it
+/// was moved since.
 pub(crate) fn clear_filter(state: &mut State) -> bool {
     if popups::narrow(state, "") {
         return true;

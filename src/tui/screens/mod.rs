@@ -30,10 +30,10 @@ macro_rules! registry {
 
 registry! {
     home: "The opening screen.";
-    prompts: "How much of a prompt probe's result is due to the model.";
+    prompts: "The part of a prompt probe's result that is due to the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
-    power: "How much data a comparison needs.";
-    saliency: "Which tokens a prediction depends on.";
+    power: "The amount of data that a comparison needs.";
+    saliency: "The tokens that a prediction depends on.";
     models: "The available models.";
     data: "Data sets.";
     shards: "A grid computed by other processes.";
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_screen_is_named_outside_its_folder_but_in_the_registry() {
+    fn screens_are_named_only_in_their_folder_and_the_registry() {
         let tui = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui");
         for path in sources(&tui) {
             if path == tui.join("screens/mod.rs") || path.ends_with("tests.rs") {

@@ -154,7 +154,7 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
-/// The parts of a sentence up to a semicolon that fit; cut with a mark if not even the first does.
+/// The parts of a sentence up to the last semicolon that fits. If no part fits, the first is cut with a mark.
 fn beginning(text: &str, room: usize) -> String {
     let ends = text.match_indices("; ").map(|(at, _)| &text[..at]).filter(|part| width(part) <= room);
     match width(text) > room {
@@ -206,7 +206,7 @@ fn refusal(state: &State, row: &Row) -> Option<String> {
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// The uses of a model that some lab cannot use.
+/// The labs that can use a model; empty if all can.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {
@@ -243,7 +243,7 @@ mod tests {
 
     /// Regression: descriptions in the form used to be cut inside a word.
     #[test]
-    fn a_description_that_does_not_fit_ends_at_a_semicolon() {
+    fn long_description_ends_at_a_semicolon() {
         let help = "Number of originals and partners together, drawn evenly over the dimensions; there are 3,100.";
         assert_eq!(beginning(help, 85), "Number of originals and partners together, drawn evenly over the dimensions");
         assert_eq!(beginning(help, 200), help);

@@ -39,8 +39,8 @@ pub(crate) fn group(row: &Row) -> Group {
     }
 }
 
-/// Indices in `shown` of the drawn lines: in the form, all of them, with `None` for each group's heading; in the pane, those of
-/// [`in_sight`].
+/// Indices in `shown` of the drawn lines. In the form, these are all lines, with `None` for each group's heading; in the pane, they are
+/// the result of [`in_sight`].
 pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Option<usize>> {
     if !state.here().form {
         return in_sight(state.here().row, rows, shown).into_iter().map(Some).collect();
@@ -84,8 +84,8 @@ pub(super) fn range(row: &Row) -> String {
     }
 }
 
-/// Indices in `shown` of the lines that the pane draws. If a row has more checkboxes than fit, these are the ones around the cursor or, if
-/// the cursor is elsewhere, the first ones, ticked ones before others.
+/// Indices in `shown` of the lines that the pane draws. If a row has more checkboxes than fit, the checkboxes around the cursor are
+/// drawn. If the cursor is elsewhere, the first ones are drawn, ticked ones before others.
 fn in_sight(cursor: usize, rows: &[Row], shown: &[RowLine]) -> Vec<usize> {
     let mut out = Vec::new();
     let mut next = 0;
@@ -109,7 +109,7 @@ fn in_sight(cursor: usize, rows: &[Row], shown: &[RowLine]) -> Vec<usize> {
     out
 }
 
-/// Opens the form, or closes it and returns to the pane from which it was opened.
+/// Opens the form, or closes it and returns to the previous pane.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let form = !state.here().form;
     let from = state.here().focus;

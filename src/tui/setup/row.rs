@@ -94,7 +94,6 @@ impl Row {
         }
     }
 
-    /// Position of a slider on its track, from 0 to 1.
     pub fn share(&self) -> f64 {
         match (&self.kind, &self.value) {
             (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {

@@ -46,7 +46,7 @@ fn go_to(state: &mut State, key: &str) -> Row {
 }
 
 #[test]
-fn a_slider_steps_along_its_stops_and_stays_at_the_ends() {
+fn slider_steps_along_its_stops() {
     let at = |x| slider(Value::Number(x), None);
     assert_eq!(at(2.0).stepped(1), Some(Value::Number(4.0)));
     assert_eq!(at(3.0).stepped(-1), Some(Value::Number(2.0)));
@@ -56,7 +56,7 @@ fn a_slider_steps_along_its_stops_and_stays_at_the_ends() {
 }
 
 #[test]
-fn no_number_lies_before_the_first_stop() {
+fn unset_precedes_the_first_stop() {
     let row = slider(Value::Unset, Some("natural"));
     assert_eq!(row.stepped(-1), None);
     assert_eq!(row.stepped(1), Some(Value::Number(1.0)));
@@ -73,7 +73,7 @@ fn no_number_lies_before_the_first_stop() {
 }
 
 #[test]
-fn a_choice_goes_round_and_an_unknown_one_begins_at_the_first() {
+fn choices_cycle_and_unknown_starts_at_the_first() {
     assert_eq!(choice(Some(2)).stepped(5), Some(Value::Choice(Some(0))));
     assert_eq!(choice(Some(0)).stepped(-1), Some(Value::Choice(Some(2))));
     assert_eq!(choice(None).stepped(1), Some(Value::Choice(Some(0))));
@@ -82,7 +82,7 @@ fn a_choice_goes_round_and_an_unknown_one_begins_at_the_first() {
 }
 
 #[test]
-fn a_count_steps_by_one_and_has_no_end_to_go_to() {
+fn counts_step_by_one_without_end_jumps() {
     let kind = Kind::Integer(Range::whole(0.0, 10.0));
     let row = |x| Row::of_view("x", "x", "A test.", kind.clone(), Value::Number(x));
     assert_eq!(row(0.0).stepped(-1), Some(Value::Number(0.0)));
@@ -91,7 +91,7 @@ fn a_count_steps_by_one_and_has_no_end_to_go_to() {
 }
 
 #[test]
-fn every_row_of_every_lab_has_a_line_a_label_and_help() {
+fn rows_have_lines_labels_and_help() {
     for lab in crate::screens::labs() {
         let state = state();
         let rows = lab.setup().unwrap().rows(&state);
@@ -106,7 +106,7 @@ fn every_row_of_every_lab_has_a_line_a_label_and_help() {
 }
 
 #[test]
-fn each_model_is_a_checkbox_with_a_line_of_its_own() {
+fn each_model_has_a_checkbox_line() {
     let mut state = state();
     let row = go_to(&mut state, "models");
     assert_eq!(row.lines(), 2);
@@ -119,7 +119,7 @@ fn each_model_is_a_checkbox_with_a_line_of_its_own() {
 }
 
 #[test]
-fn what_a_row_refuses_is_said_in_the_row() {
+fn rejected_value_is_reported_in_its_row() {
     let mut state = state();
     let file = go_to(&mut state, "task.data");
     set(&mut state, &file, Value::Text("own.tsv".into()));
@@ -144,7 +144,7 @@ fn typed_values_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
-fn a_path_is_changed_where_it_stands() {
+fn paths_are_edited_in_place() {
     let mut state = state();
     let file = go_to(&mut state, "task.data");
     set(&mut state, &file, Value::Text("folder/own.tsv".into()));
@@ -155,7 +155,7 @@ fn a_path_is_changed_where_it_stands() {
 }
 
 #[test]
-fn the_mouse_slides_where_the_track_is_drawn() {
+fn mouse_moves_the_slider() {
     let mut state = state();
     go_to(&mut state, "seed");
     let pane = compute(&state).unwrap().pane(PANE).unwrap();
@@ -178,7 +178,7 @@ fn the_mouse_slides_where_the_track_is_drawn() {
 }
 
 #[test]
-fn a_scrolled_pane_is_hit_where_its_lines_are_drawn() {
+fn click_in_scrolled_pane_hits_the_drawn_line() {
     let mut state = state();
     let pane = Rect::new(0, 1, 30, 7);
     state.here_mut().form = false;
@@ -203,7 +203,7 @@ fn the_cursor_stops_at_both_ends() {
 
 proptest! {
     #[test]
-    fn a_slider_is_shown_where_the_mouse_put_it(share in 0.0f64..=1.0, with_unset: bool) {
+    fn slider_is_drawn_where_the_mouse_put_it(share in 0.0f64..=1.0, with_unset: bool) {
         let row = slider(Value::Unset, with_unset.then_some("natural"));
         let value = row.at_share(share).unwrap();
         let put = Row { value: value.clone(), ..row };
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn a_press_on_a_checkbox_toggles_it_and_on_another_row_first_chooses_it() {
+fn press_toggles_checkbox_or_selects_row() {
     let mut state = state();
     let pane = compute(&state).unwrap().pane(PANE).unwrap();
     let y_of = |state: &State, key: &str| {
@@ -242,7 +242,7 @@ fn a_press_on_a_checkbox_toggles_it_and_on_another_row_first_chooses_it() {
 }
 
 #[test]
-fn a_row_that_is_not_there_is_left_alone() {
+fn missing_row_is_ignored() {
     let mut state = state();
     assert!(row(&state, "no.such.row").is_none());
     assert!(turn(&mut state, "no.such.row", 1).is_empty());
@@ -253,7 +253,7 @@ fn a_row_that_is_not_there_is_left_alone() {
 }
 
 #[test]
-fn a_replay_can_be_looked_at_and_not_set_up() {
+fn settings_of_a_replay_are_read_only() {
     let replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     let mut state = State::new(Start { replay, ..Start::new() });
     state.here_mut().focus = PANE;
@@ -274,7 +274,7 @@ fn a_replay_can_be_looked_at_and_not_set_up() {
 }
 
 #[test]
-fn what_was_refused_is_forgotten_with_the_next_key() {
+fn rejection_is_cleared_by_the_next_key() {
     use crate::action::Action;
     use crate::reduce::reduce;
     let mut state = state();
@@ -285,7 +285,7 @@ fn what_was_refused_is_forgotten_with_the_next_key() {
 
 /// Regression: the footer used to offer `space` on every row, although it had no effect on most.
 #[test]
-fn space_is_offered_on_boxes_alone() {
+fn space_is_offered_only_on_checkboxes() {
     let mut state = state();
     let keys: Vec<(String, bool)> = state
         .setup()
@@ -304,7 +304,7 @@ fn space_is_offered_on_boxes_alone() {
 }
 
 #[test]
-fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
+fn pane_counts_hidden_rows() {
     for lab in crate::screens::labs() {
         let mut state = state();
         state.show(lab.id());
@@ -325,7 +325,7 @@ fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
 
 /// Regression: models beyond the third could be ticked only in the list that enter opens.
 #[test]
-fn every_model_of_a_long_row_is_reached_and_ticked_in_the_pane() {
+fn all_models_of_a_row_can_be_ticked_in_the_pane() {
     let mut state = state();
     state.here_mut().form = false;
     let model = state.board.models[0].clone();
@@ -355,7 +355,7 @@ fn every_model_of_a_long_row_is_reached_and_ticked_in_the_pane() {
 
 /// Regression: with the form open, `tab` used to move the focus to panes behind it.
 #[test]
-fn tab_in_the_form_goes_from_group_to_group_and_never_behind_it() {
+fn tab_in_the_form_moves_between_groups() {
     use crate::reduce::look;
     let mut state = state();
     let mut groups = Vec::new();
@@ -371,7 +371,7 @@ fn tab_in_the_form_goes_from_group_to_group_and_never_behind_it() {
 }
 
 #[test]
-fn changes_are_undone_one_by_one_and_made_again() {
+fn changes_can_be_undone_and_redone() {
     let mut state = state();
     let seed = |state: &State| row(state, "seed").unwrap().value;
     let before = seed(&state);
@@ -388,7 +388,7 @@ fn changes_are_undone_one_by_one_and_made_again() {
 }
 
 #[test]
-fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
+fn typed_text_and_rejection_are_in_the_row() {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     let text = |state: &State| {
@@ -410,7 +410,7 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
 
 /// Regression: a model unticked and ticked again used to move to the end of the list, so that its results counted as not run.
 #[test]
-fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
+fn reticked_model_restores_the_setup_of_the_run() {
     let mut state = state();
     let row = go_to(&mut state, "models");
     toggle(&mut state, &row, 1);
@@ -425,7 +425,7 @@ fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
 
 /// Regression: a row's description used to be cut next to an empty column.
 #[test]
-fn the_form_gives_a_sentence_the_room_that_it_needs() {
+fn form_uses_free_columns_for_descriptions() {
     let mut state = state();
     state.view.size = (120, 40);
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
@@ -443,7 +443,7 @@ fn the_form_gives_a_sentence_the_room_that_it_needs() {
 
 /// Regression: without a model, the screen used to say "not run yet: r runs it".
 #[test]
-fn settings_without_a_model_ask_for_one() {
+fn settings_without_models_ask_for_one() {
     let text = |state: &State| {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
         terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
@@ -463,7 +463,7 @@ fn settings_without_a_model_ask_for_one() {
 
 /// Regression: in the saliency lab, `space` on a checkbox was taken as the key that marks a word.
 #[test]
-fn space_ticks_the_box_under_the_cursor_in_every_lab() {
+fn space_toggles_the_checkbox_in_every_lab() {
     for (screen, mark) in crate::screens::labs().flat_map(|screen| [(screen, 0), (screen, 1)]) {
         let mut state = state();
         state.show(screen.id());
@@ -480,7 +480,7 @@ fn space_ticks_the_box_under_the_cursor_in_every_lab() {
 
 /// Regression: the pane shows only three models, and no text used to name the key that lists the others.
 #[test]
-fn a_setting_with_hidden_checkboxes_names_the_key_that_lists_them() {
+fn hidden_checkboxes_are_announced_with_their_key() {
     let mut state = state();
     state.here_mut().form = false;
     go_to(&mut state, "models");

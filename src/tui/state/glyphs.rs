@@ -79,7 +79,6 @@ impl Glyphs {
         }
     }
 
-    /// A checkbox.
     pub fn check(self, on: bool) -> &'static str {
         if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
     }
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_one_kind_take_the_same_room_on_and_off() {
+    fn symbols_have_equal_width_on_and_off() {
         use base::text::width;
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             assert_eq!(width(glyphs.check(true)), width(glyphs.check(false)));

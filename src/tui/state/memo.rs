@@ -5,11 +5,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Values computed from the state, by name. They are kept only while a frame is drawn, because the state does not change then.
 #[derive(Debug, Default)]
 pub(crate) struct Memo(RefCell<Option<HashMap<&'static str, Rc<dyn Any>>>>);
 
-/// A copy of the state starts without values.
+/// A copy of the state starts without cached values.
 impl Clone for Memo {
     fn clone(&self) -> Self {
         Self::default()
@@ -25,7 +24,7 @@ impl Memo {
         drawn
     }
 
-    /// Returns the value of this name, which is always made by the same function.
+    /// Returns the value cached under a name, which `make` computes once per frame; the same name must always have the same function.
     pub(crate) fn once<T: 'static>(&self, name: &'static str, make: impl FnOnce() -> T) -> Rc<T> {
         let known = self.0.borrow().as_ref().and_then(|kept| kept.get(name).cloned());
         if let Some(value) = known.and_then(|value| value.downcast().ok()) {
@@ -44,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_computed_once_in_a_frame_and_never_kept_after_it() {
+    fn values_are_cached_for_one_frame() {
         let (memo, mut made) = (Memo::default(), 0);
         let mut value = |memo: &Memo| {
             *memo.once("value", || {

@@ -52,7 +52,7 @@ pub struct State {
     /// Available themes; never empty.
     pub themes: Vec<Theme>,
     pub recording: Recording,
-    /// Position in the recording that replaces an engine.
+    /// The replayed recording and the position in it; `None` with an engine.
     pub replay: Option<ReplayState>,
     pub far: Option<Seat>,
     /// Set while the link to the remote engine is down.

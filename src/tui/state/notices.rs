@@ -1,4 +1,4 @@
-//! Notices: those of the board and local ones, which the engine does not know, in one list.
+//! Notices of the board and local notices, which the engine does not know, in one list.
 
 use super::State;
 use crate::reduce::runs;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn own_notices_stand_where_they_came_among_those_of_the_board() {
+    fn local_notices_keep_their_order_among_board_notices() {
         let mut state = State::new(Start::new());
         state.notify(notice("a"));
         state.board.on_event(&Event::Notice(notice("b")));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_latest_own_notices_are_kept() {
+    fn only_recent_local_notices_are_kept() {
         let mut state = State::new(Start::new());
         for i in 0..=MAX_LOCAL {
             state.notify(notice(&i.to_string()));

@@ -15,7 +15,6 @@ pub struct ReplayState {
     pub at: f64,
     /// Length of the recording, in seconds.
     pub length: f64,
-    /// Multiple of the original speed.
     pub speed: f64,
     /// Run starts and user's notes played so far, with their times in seconds.
     pub marks: Vec<(f64, String)>,

@@ -4,7 +4,7 @@ use super::*;
 use crate::popups;
 
 #[test]
-fn every_screen_keeps_its_own_place() {
+fn screens_keep_separate_cursors() {
     let mut state = State::new(Start::new());
     let ids: Vec<ScreenId> = SCREENS.iter().map(|s| s.id()).collect();
     for (i, id) in ids.iter().enumerate() {
@@ -18,7 +18,7 @@ fn every_screen_keeps_its_own_place() {
 }
 
 #[test]
-fn the_lab_that_was_shown_last_stays_the_one_that_is_set_up() {
+fn setup_belongs_to_the_lab_shown_last() {
     let mut state = State::new(Start::new());
     let lab = state.view.lab;
     assert!(screen(lab).setup().is_some());
@@ -29,7 +29,7 @@ fn the_lab_that_was_shown_last_stays_the_one_that_is_set_up() {
 }
 
 #[test]
-fn cursors_stay_among_their_entries() {
+fn cursors_stay_within_their_lists() {
     assert_eq!((moved(3, -9, 5), moved(3, 9, 5), moved(0, 1, 0)), (0, 4, 0));
     assert_eq!((moved(1, i64::MAX, 4), moved(1, i64::MIN, 4)), (3, 0));
     let mut place = Place::at(Pane("a"));
@@ -38,7 +38,7 @@ fn cursors_stay_among_their_entries() {
 }
 
 #[test]
-fn popups_say_what_can_be_done_with_them() {
+fn popups_state_their_possible_actions() {
     let mut state = State::new(Start::new());
     assert_eq!(state.popup_name(), None);
     popups::help(&mut state);

@@ -24,7 +24,7 @@ fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
 }
 
 #[test]
-fn a_click_on_a_key_meets_the_word_that_is_there() {
+fn click_on_footer_key_runs_its_command() {
     let state = state(120);
     let area = Rect::new(0, 23, 120, 1);
     let all = keys(&state, area);
@@ -66,7 +66,7 @@ fn stage(name: &str) -> Progress {
 }
 
 #[test]
-fn the_line_of_progress_says_how_the_engine_and_its_run_are() {
+fn progress_line_shows_engine_and_run_state() {
     let mut state = state(100);
     assert!(drawn(&state, draw).contains("the engine is starting"));
     event(&mut state, Event::Ready(EngineInfo { version: "1".into(), device: "cpu".into() }));
@@ -85,7 +85,7 @@ fn the_line_of_progress_says_how_the_engine_and_its_run_are() {
 }
 
 #[test]
-fn each_end_of_a_run_is_told_from_the_others() {
+fn run_outcomes_are_distinguished() {
     for (outcome, part) in [
         (Outcome::Done, "done in 2"),
         (Outcome::Cancelled, "cancelled after 2"),
@@ -100,7 +100,7 @@ fn each_end_of_a_run_is_told_from_the_others() {
 
 /// Regression: the bar used to show 100 % and 0 s for seconds before a run had ended.
 #[test]
-fn progress_is_never_at_its_end_before_the_end() {
+fn progress_stays_below_100_percent_until_the_end() {
     let mut state = running(120);
     let ending = Progress { overall: 1.0, left: Some(0.2), ..stage("the last stage") };
     event(&mut state, Event::Progress { generation: 1, progress: ending });
@@ -110,7 +110,7 @@ fn progress_is_never_at_its_end_before_the_end() {
 
 /// Regression: a message used to replace the progress until a key was pressed.
 #[test]
-fn a_message_leaves_the_progress_in_sight_and_expires() {
+fn message_keeps_progress_visible_and_expires() {
     let mut state = running(120);
     event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
     state.view.toast = Some("hello".into());
@@ -122,7 +122,7 @@ fn a_message_leaves_the_progress_in_sight_and_expires() {
 }
 
 #[test]
-fn waiting_runs_and_messages_are_counted_at_the_right() {
+fn waiting_runs_and_messages_are_counted() {
     let mut state = running(100);
     assert!(!drawn(&state, about).contains("wait"));
     let spec = state.setup().unwrap().spec(&state);
@@ -137,7 +137,7 @@ fn waiting_runs_and_messages_are_counted_at_the_right() {
 }
 
 #[test]
-fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_after_it() {
+fn questions_of_the_shown_screen_have_priority() {
     let mut state = running(100);
     event(&mut state, Event::Progress { generation: 1, progress: stage("an oracle") });
     let request =
@@ -154,7 +154,7 @@ fn a_question_of_the_shown_screen_goes_before_the_run_and_one_of_another_screen_
 }
 
 #[test]
-fn a_long_message_is_wrapped_over_the_panes_and_a_short_one_is_not() {
+fn long_message_wraps_over_the_panes() {
     let mut state = state(60);
     let screen = |state: &State| {
         let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
@@ -177,7 +177,7 @@ fn a_long_message_is_wrapped_over_the_panes_and_a_short_one_is_not() {
 }
 
 #[test]
-fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
+fn text_field_shows_text_end_and_error() {
     let mut state = state(60);
     reduce(&mut state, Action::Command("name-session"));
     reduce(&mut state, Action::Paste(format!("{}the-end", "x".repeat(300))));
@@ -189,7 +189,7 @@ fn a_text_field_shows_the_end_of_a_long_text_and_why_it_cannot_be_taken() {
 }
 
 #[test]
-fn the_keys_that_are_shown_can_be_used_now() {
+fn footer_shows_only_usable_keys() {
     let mut state = state(120);
     assert!(!drawn(&state, draw).contains("ctrl-c"), "there is nothing to stop");
     reduce(&mut state, Action::Start);
@@ -205,7 +205,7 @@ fn the_keys_that_are_shown_can_be_used_now() {
 }
 
 #[test]
-fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
+fn overridden_key_is_shown_once() {
     for screen in SCREENS {
         let mut state = state(200);
         state.show(screen.id());
@@ -223,7 +223,7 @@ fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
 
 /// Regression: keys used to disappear while a stage with a long name was shown.
 #[test]
-fn the_keys_are_the_same_whatever_progress_says() {
+fn footer_keys_do_not_depend_on_progress() {
     for columns in [80, 120] {
         let mut state = running(columns);
         let words = |state: &State| -> Vec<&str> {
@@ -241,7 +241,7 @@ fn the_keys_are_the_same_whatever_progress_says() {
 
 /// Regression: the start of a prefilled folder used to be cut without a mark, next to a hint that took half of the line.
 #[test]
-fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
+fn typed_text_has_priority_over_the_hint() {
     static ASKED: crate::state::Prompt =
         crate::state::Prompt { label: "folder", hint: "created if missing", take: |_, _| Ok(Vec::new()), follow: None };
     let mut state = state(60);
@@ -257,7 +257,7 @@ fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
 
 /// Regression: the footer used to show `ok` where `enter` wrote a figure.
 #[test]
-fn the_footer_says_what_enter_does_in_a_dialog() {
+fn dialog_footer_describes_enter() {
     let mut state = state(120);
     crate::popups::pick(&mut state, &crate::popups::ExportFigure, 0);
     let words: Vec<&str> = items(&state, 100).iter().map(|item| item.word).collect();
@@ -266,7 +266,7 @@ fn the_footer_says_what_enter_does_in_a_dialog() {
 
 /// Regression: the footer used to lack the keys that export, compare and explain, and at 80 columns the key that stops a run.
 #[test]
-fn the_footer_has_the_keys_that_export_compare_explain_and_stop() {
+fn footer_has_export_compare_explain_and_stop_keys() {
     let words = |state: &State| -> String {
         let (columns, _) = state.view.size;
         keys(state, Rect::new(0, 23, columns, 1)).iter().map(|item| format!("{} {}; ", item.keys, item.word)).collect()
@@ -286,7 +286,7 @@ fn the_footer_has_the_keys_that_export_compare_explain_and_stop() {
 
 /// Regression: a message slightly too long for the line with the counts used to appear on both lines.
 #[test]
-fn a_message_stands_in_one_place() {
+fn message_appears_once() {
     for (columns, rows) in [(80, 24), (120, 40), (80, 20)] {
         for length in [40, 60, 66, 70, 77, 100, 118, 150] {
             let mut state = State::new(Start { size: (columns, rows), ..Start::new() });
@@ -303,7 +303,7 @@ fn a_message_stands_in_one_place() {
 
 /// Regression: at 80 columns a long stage used to leave no space for the time.
 #[test]
-fn progress_says_how_long_it_takes_at_80_columns() {
+fn progress_shows_remaining_time_at_80_columns() {
     let mut state = running(80);
     let progress = Progress { left: Some(1200.0), ..stage("agreement examples for bert-mini, training 3 of 10") };
     event(&mut state, Event::Progress { generation: 1, progress });
@@ -313,7 +313,7 @@ fn progress_says_how_long_it_takes_at_80_columns() {
 
 /// Regression: a recorded example on top of the program used to hide the progress of the user's own run.
 #[test]
-fn the_progress_of_a_run_stays_in_sight_in_a_replay_on_top() {
+fn run_progress_is_visible_under_a_replay() {
     let mut beneath = running(120);
     event(&mut beneath, Event::Progress { generation: 1, progress: stage("training probes") });
     let mut job = beneath.board.job().cloned().unwrap();

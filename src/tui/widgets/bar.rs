@@ -1,5 +1,3 @@
-//! A bar of progress.
-
 use crate::state::Glyphs;
 
 /// Draws a bar of `columns` columns, filled to a share from 0 to 1.
@@ -15,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_has_its_columns_whatever_the_share() {
+    fn bar_width_does_not_depend_on_the_share() {
         assert_eq!(bar(0.5, 4, Glyphs::Braille), "▰▰▱▱");
         for share in [f64::NAN, f64::INFINITY, -1.0, 7.0] {
             assert_eq!(bar(share, 5, Glyphs::Ascii).len(), 5);

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_knob_is_always_on_the_track() {
+    fn knob_stays_on_the_track() {
         assert_eq!(slider(0.0, 4, Glyphs::Braille), "●───");
         assert_eq!(slider(1.0, 4, Glyphs::Ascii), "---O");
         assert_eq!(slider(f64::NAN, 0, Glyphs::Ascii), "");

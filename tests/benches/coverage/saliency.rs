@@ -51,7 +51,7 @@ fn right_minus_wrong() {
         let truth = gap(&many).expect("many originals").mean;
         for n in [10, 20, 39, 60, 150] {
             row(&format!("right minus wrong, {right} right"), n, truth, || {
-                // Samples in which no answer is right, or none wrong, have no difference.
+                // Skips samples whose answers are all right or all wrong: they have no difference.
                 let mut draw = || gap(&(0..n).map(|i| original(right, i % 4, &mut rng)).collect::<Vec<_>>());
                 std::iter::repeat_with(&mut draw).flatten().next().expect("samples with right and wrong answers")
             });
@@ -78,8 +78,8 @@ fn sensitivity() {
     }
 }
 
-/// Marks by the annotators on the words of one sentence, a third of which belong to the true rationale. How well the annotators agree
-/// varies between sentences.
+/// Marks by the annotators on the words of one sentence. A third of the words belong to the true rationale. Agreement varies between
+/// sentences.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

@@ -73,8 +73,8 @@ fn tasks() {
     }
 }
 
-/// Prints the coverage with few tasks, of 50 to 800 items or of 50 each, whose true differences are up to `apart` above or below the mean.
-/// The mean over items treats tasks as fixed. Items of a cluster take its common draw with probability .632.
+/// Prints the coverage for few tasks, of 50 to 800 items or of 50 each. Their true differences are up to `apart` above or below the mean.
+/// The mean over items treats tasks as fixed. An item takes its cluster's common draw with probability .632.
 fn fixed_tasks() {
     for (up, down, apart, cluster) in
         [(0.0, 0.03, 0.0, 1), (0.02, 0.02, 0.0, 1), (0.05, 0.05, 0.04, 1), (0.15, 0.1, 0.08, 1), (0.1, 0.1, 0.05, 5)]
@@ -119,7 +119,7 @@ fn fixed_tasks() {
     fixed_values();
 }
 
-/// Like [`fixed_tasks`], with a metric that can have any value from 0 to 1 and thus skewed differences.
+/// Like [`fixed_tasks`], with a metric of any value from 0 to 1 and therefore skewed differences.
 fn fixed_values() {
     let mut rng = stream(8, "fixed values");
     for n in [2, 4, 8] {

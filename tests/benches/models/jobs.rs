@@ -182,7 +182,7 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     Ok((Box::new(ours), request))
 }
 
-/// Probabilities of a closed set of answers at the mask of every prompt, starting from text. Uses all threads, in batches like those of the
+/// Probabilities of a closed set of answers at the mask of every prompt, starting from text. Uses all threads, in batches like the
 /// prompts lab.
 fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;

@@ -14,7 +14,7 @@ use super::super::common::{Probity, TINY, refused, text};
 use super::far::{self, Place, findings_of, hello, run_of, times_out, until};
 
 #[test]
-fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
+fn killed_client_can_return_to_its_run() {
     let (place, near) = (Place::new(), Probity::new());
     let spec = near.file("tiny.toml", TINY);
     let args = ["run", &spec, "--remote", "ssh://far", "--session", "left", "--quiet"];
@@ -26,7 +26,7 @@ fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
     program.kill().unwrap();
     program.wait().unwrap();
 
-    // The engine accepts a new client in control only once the far end has noticed that the dead client's link has ended.
+    // The engine gives control to a new client only after the far end has noticed the end of the dead client's link.
     let (mut again, past) = until(|| {
         let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("left") });
         far.steers().then_some((far, past))
@@ -44,7 +44,7 @@ fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
 }
 
 #[test]
-fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
+fn client_with_other_protocol_gets_a_readable_frame() {
     let place = Place::new();
     for theirs in [PROTOCOL + 1, PROTOCOL.wrapping_sub(1)] {
         let mut greeting = Vec::new();
@@ -66,7 +66,7 @@ fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
     assert!(place.engines().is_empty());
 }
 
-/// A far end that sends these messages regardless of what it receives.
+/// A far end that sends these messages and ignores what it receives.
 fn saying(messages: &[Message]) -> Place {
     let place = Place::with("cat \"${0%/*}/said\"");
     let mut bytes = Vec::new();
@@ -76,7 +76,7 @@ fn saying(messages: &[Message]) -> Place {
 }
 
 #[test]
-fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused() {
+fn other_remote_version_is_named_and_other_protocol_refused() {
     let near = Probity::new();
     let spec = near.file("tiny.toml", TINY);
     let run = |place: &Place| {
@@ -101,7 +101,7 @@ fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused
 
 /// Regression: a corrupted first message during reconnection used to end the client's run.
 #[test]
-fn a_garbled_greeting_on_a_new_link_is_tried_again() {
+fn garbled_greeting_is_retried() {
     let garbled = "if [ -e \"$0.garbled\" ]; then cat \"$0.garbled\"; rm \"$0.garbled\"; sleep 1; exit; fi";
     let place = Place::with(&format!("{garbled}\nfor there; do :; done\nexec sh -c \"$there\""));
     let spec = Spec::parse(TINY, "tiny").unwrap();

@@ -48,7 +48,7 @@ fn start() -> Option<Sshd> {
 const CUTS: &str = "PROBITY_TEST_CUTS";
 
 #[test]
-fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
+fn cut_sshd_link_gives_bit_identical_results() {
     let Some(sshd) = start() else { return };
     let place = &sshd.place;
     let asked = std::env::var(CUTS).ok().and_then(|n| n.parse::<usize>().ok());
@@ -74,7 +74,7 @@ fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
 }
 
 #[test]
-fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
+fn sshd_failure_names_host_reason_and_remedy() {
     let Some(sshd) = start() else { return };
     let place = &sshd.place;
     let near = Probity::new();
@@ -94,7 +94,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
 
 /// ssh detects a changed bit and closes the connection; a delayed packet has no other effect.
 #[test]
-fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
+fn slow_corrupting_link_gives_bit_identical_results() {
     let Some(sshd) = start() else { return };
     let wire = sshd.daemon.through(sshd.place.path(), Duration::from_millis(10));
     let spec = Spec::parse(TINY, "tiny").unwrap();
@@ -112,7 +112,7 @@ fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
 }
 
 #[test]
-fn through_a_real_sshd_the_login_node_submits_and_this_side_follows() {
+fn sshd_login_node_submits_and_client_follows() {
     let Some(sshd) = start() else { return };
     super::submitted_there_and_followed_here(&sshd.place);
 }

@@ -122,8 +122,8 @@ fn fab_finds_the_same_distances(dir: &Path) {
     report.finish();
 }
 
-/// Runs APGD from random points, FAB and Square together. The windows of our Square differ, because a vector is not an image, but after the
-/// other two attacks it finds nothing more here, either in the authors' runs or in ours.
+/// Runs APGD from random points, FAB and Square together. The windows of our Square differ, because a vector is not an image. After the
+/// other two attacks, however, Square finds nothing more here, in the authors' runs or in ours.
 fn what_the_attacks_leave_standing(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, together");

@@ -23,8 +23,7 @@ struct Saturated {
 /// An attack: a probe at one scale, the labels in the loss, and the direction.
 struct Case {
     key: String,
-    /// Key of the stored exact values, and whether their signs are reversed: with two classes, away from the true label is towards the
-    /// other class.
+    /// Key of the stored exact values, and true if their signs are reversed. With two classes, away from one is towards the other.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,
@@ -106,7 +105,8 @@ fn relative(got: &[f64], want: &[f64], scale: f64) -> Vec<f64> {
     got.iter().zip(want).map(|(g, w)| (g - w) / w.abs().max(scale)).collect()
 }
 
-/// Compares FGSM and PGD in the precision `T` at every radius: points and (relatively) margins to `tolerance`.
+/// Compares FGSM and PGD in the precision `T` with the reference at every radius. `tolerance` is absolute for points and
+/// relative for margins.
 fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance: f64) {
     let probe: Mlp<T> = case.probe.cast();
     let x: Dense<f64> = matrix(&set.stored, "x_test");

@@ -100,7 +100,7 @@ mod tests {
 
     /// Regression: `--margin 1` used to mean the whole scale, while `worse by 1` meant one point.
     #[test]
-    fn a_number_that_could_be_two_sizes_is_refused() {
+    fn ambiguous_size_is_refused() {
         for (text, margin) in [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)] {
             let amount = Amount::parse(text).unwrap();
             assert!((amount.margin() - margin).abs() < 1e-12, "{text}");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_interval_decides() {
+    fn condition_must_hold_for_the_whole_interval() {
         assert!(holds("worse by 1 at 95 %", -0.05, -0.011) && !holds("worse by 1 at 95 %", -0.05, -0.009));
         assert!(holds("not worse by 1", -0.009, 0.02) && !holds("not worse by 1", -0.011, 0.02));
         assert!(holds("Better by 2 points", 0.021, 0.05) && !holds("better", -0.01, 0.05));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_read_as_people_write_them() {
+    fn levels_are_parsed_in_common_notations() {
         for text in ["worse by 1 at 90 %", "worse by 1 at 90%", "worse by 1 at .9", "worse by 1 at 90"] {
             assert_eq!(Gate::parse(text).unwrap().level, Some(0.9), "{text}");
         }

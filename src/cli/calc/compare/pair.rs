@@ -62,7 +62,7 @@ struct Outlook {
 
 impl Outlook {
     fn of(found: &Matched, level: f64, aim: Aim) -> Option<Self> {
-        // Values too large to be squared allow no power estimate.
+        // If squaring the values would overflow, there is no power estimate.
         let pilot = Pilot::of(&found.pairs, level).filter(|_| found.pairs.scaled().is_none())?;
         let (power, type_m, type_s) = pilot.power(found.pairs.n() as u64, aim).ok()?;
         Some(Self {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn predictions_give_what_a_table_gives_and_the_rank_consistency() {
+    fn predictions_give_table_results_and_rank_consistency() {
         let (_dir, path) = file(&lines());
         let text = run(&path, &["--json", "--subset", "2", "--draws", "50"]).unwrap();
         assert!(text.find("\"z\"") < text.find("\"a\""), "keys keep the order of the file: {text}");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_relations_than_a_draw_takes_are_no_consistency_or_a_refusal() {
+    fn too_few_relations_give_no_consistency() {
         let (_dir, path) = file(&lines());
         assert!(run(&path, &[]).unwrap().contains("n/a: a draw needs 20 relations, but there are 4"));
         let v: serde_json::Value = serde_json::from_str(&run(&path, &["--json"]).unwrap()).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_and_a_flag_for_the_other_kind_of_file_are_bad_usage() {
+    fn invalid_line_or_wrong_flag_is_a_usage_error() {
         let (_dir, path) = file(&format!("{}{{\"relation\":\"r\"}}\n", lines()));
         let Err(CliError::Usage(printed)) = run(&path, &[]) else { panic!() };
         assert!(printed.contains("p.jsonl, line 73: "), "{printed}");

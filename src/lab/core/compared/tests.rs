@@ -17,9 +17,9 @@ fn number(name: &str, mean: f64, half: f64) -> Number {
     }
 }
 
-/// Regression: runs of which one has no best strength used to have no number in common.
+/// Regression: two runs used to have no number in common if one of them had no best strength.
 #[test]
-fn a_number_stands_in_for_one_that_a_run_lacks() {
+fn missing_number_is_replaced_by_another() {
     let at = |mean: f64, why: &str| Number {
         stands_in: Some(StandIn { of: "R".into(), why: why.into() }),
         ..number("R at 1", mean, 0.1)
@@ -36,7 +36,7 @@ fn a_number_stands_in_for_one_that_a_run_lacks() {
 }
 
 #[test]
-fn only_what_both_runs_have_is_compared() {
+fn only_common_numbers_are_compared() {
     let (a, b) = ([number("x", 0.5, 0.03), number("y", 0.1, 0.0)], [number("x", 0.6, 0.04), number("z", 1.0, 0.1)]);
     let both = common((&a, &[]), (&b, &[]));
     assert_eq!(both.len(), 1);
@@ -49,7 +49,7 @@ fn only_what_both_runs_have_is_compared() {
 
 /// Regression: the difference between two equal numbers used to be `-0.0`.
 #[test]
-fn a_difference_that_rounds_to_0_has_no_sign() {
+fn difference_rounded_to_0_has_no_sign() {
     let points = |mean: f64| Number { unit: (100.0, " points"), ..number("power", mean, 0.0) };
     let both = common((&[points(1.0)], &[]), (&[points(1.0 - 1e-9)], &[]));
     let lines = table((1, 2), &both, false, usize::MAX).join("\n");
@@ -58,7 +58,7 @@ fn a_difference_that_rounds_to_0_has_no_sign() {
 
 /// Regression: runs with different models used to have no numbers in common.
 #[test]
-fn models_in_the_same_place_are_compared() {
+fn models_in_the_same_position_are_compared() {
     let models = |names: [&str; 2]| names.map(String::from).to_vec();
     let (of_a, of_b) = (models(["m", "untrained:m"]), models(["n", "untrained:m"]));
     let a = [number("accuracy of m", 0.5, 0.1), number("accuracy of untrained:m", 0.2, 0.1)];
@@ -72,7 +72,7 @@ fn models_in_the_same_place_are_compared() {
 
 /// Regression: rows used to break at 80 columns with two oracles, and at 120 with one.
 #[test]
-fn rows_stand_under_their_model_and_oracle() {
+fn rows_are_grouped_by_model_and_oracle() {
     let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
     let all = [of("R of a", "m, MLP oracle"), of("R of a", "m, linear oracle"), of("C of a", "m, MLP oracle")];
     let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
@@ -90,7 +90,7 @@ fn rows_stand_under_their_model_and_oracle() {
 
 /// Regression: the verdict used to count adjusted p-values while rows showed only unadjusted ones.
 #[test]
-fn numbers_that_differ_after_holm_are_marked() {
+fn significant_differences_are_starred() {
     let (a, b) = (["x", "y"].map(|name| number(name, 0.5, 0.03)), [number("x", 0.6, 0.04), number("y", 0.56, 0.04)]);
     let both = common((&a, &[]), (&b, &[]));
     let printed = table((1, 2), &both, false, usize::MAX);
@@ -111,7 +111,7 @@ fn numbers_of_a_distrusted_oracle_have_no_star() {
     let both = common((&a, &[]), (&b, &[]));
     let printed = table((1, 2), &both, false, usize::MAX);
     assert!(!printed.iter().any(|line| line.contains('*')), "{printed:?}");
-    assert!(printed.iter().any(|line| line.starts_with("No star where")), "{printed:?}");
+    assert!(printed.iter().any(|line| line.starts_with("Numbers with an unreliable")), "{printed:?}");
     assert_eq!(
         verdict(&both, false),
         "None of 1 number differs significantly after Holm's adjustment; 1 more on which the answer does not rely."
@@ -119,7 +119,7 @@ fn numbers_of_a_distrusted_oracle_have_no_star() {
 }
 
 #[test]
-fn a_narrow_table_leaves_out_unadjusted_p_values_then_breaks_names_then_leaves_out_counts() {
+fn narrow_table_drops_columns_in_order() {
     let a = [number("a number with a rather long name", 0.5, 0.03)];
     let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
     let heads = [usize::MAX, 86, 74, 66, 40].map(|room| {
@@ -142,7 +142,7 @@ fn a_narrow_table_leaves_out_unadjusted_p_values_then_breaks_names_then_leaves_o
 
 /// Regression: rows used to follow the order of the first run, which mixed differing and identical numbers.
 #[test]
-fn what_differs_most_surely_comes_first() {
+fn most_certain_differences_come_first() {
     let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
     let all = |of: [(&str, f64); 3]| of.map(|(name, mean)| number(name, mean, 0.03));
     let printed = table((1, 2), &common((&all(a), &[]), (&all(b), &[])), false, 80);
@@ -152,7 +152,7 @@ fn what_differs_most_surely_comes_first() {
 
 /// Regression: the difference of a measurement made by both runs with the same settings used to have a two-sample interval around 0.
 #[test]
-fn a_measurement_that_both_runs_made_is_not_tested() {
+fn shared_measurement_is_not_tested() {
     let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
     let b = [number("accuracy of n", 0.7, 0.03), number("accuracy of o", 0.6, 0.03)];
     let models = |name: &str| vec![name.to_owned(), "o".to_owned()];
@@ -167,7 +167,7 @@ fn a_measurement_that_both_runs_made_is_not_tested() {
 }
 
 #[test]
-fn equal_runs_are_called_equal() {
+fn equal_runs_are_reported_as_equal() {
     let a = [number("x", 0.5, 0.03)];
     let both = common((&a, &[]), (&a, &[]));
     assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
@@ -178,7 +178,7 @@ fn equal_runs_are_called_equal() {
 
 /// Source: Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.
 #[test]
-fn shares_have_the_published_interval() {
+fn proportions_have_the_published_interval() {
     let share = |k, n| Number { value: wilson(k, n, 0.95), n: (n as usize).into(), ..number("x", 0.0, 0.0) };
     let d = common((&[share(48, 80)], &[]), (&[share(56, 70)], &[]))[0].difference;
     assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
@@ -187,7 +187,7 @@ fn shares_have_the_published_interval() {
 
 /// Regression: if most methods of a run had no best strength, the table used to name three numbers without giving a reason.
 #[test]
-fn numbers_of_one_run_alone_are_named() {
+fn numbers_of_only_one_run_are_named() {
     let number = |name: &str, mean: f64| Number { n: 9.into(), ..number(name, mean, 0.1) };
     let (a, b) = (["C", "S", "R", "flips", "n"].map(|name| number(name, 0.5)), [number("C", 0.4)]);
     let both = common((&a, &[]), (&b, &[]));

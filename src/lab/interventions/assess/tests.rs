@@ -53,7 +53,7 @@ fn run(other: &[Option<usize>], values: &[f64], judged: &[Vec<Judged>], resample
 
 /// Point estimates follow their definitions, and the narrow band of one replicate follows the paired bootstrap.
 #[test]
-fn statistics_are_those_of_the_definitions() {
+fn statistics_follow_their_definitions() {
     let (n, k, m) = (240, 3, 4);
     let other = labels(n);
     let mut rng = stream(1, "scores");
@@ -120,7 +120,7 @@ fn statistics_are_those_of_the_definitions() {
 /// Regression: R used to be the mean of the training runs' R. With training runs that trade completeness for selectivity, that differs by
 /// .046 from the R computed from the displayed C and S.
 #[test]
-fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
+fn reliability_is_computed_from_displayed_c_and_s() {
     let other = labels(300);
     let mut rng = stream(8, "trade");
     let noise: Vec<f64> = (0..2 * 300).map(|_| 0.1 * (unit(&mut rng) - 0.5)).collect();
@@ -149,7 +149,7 @@ fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
 
 /// An oracle with a constant answer still has a selectivity, but must not become an optimum.
 #[test]
-fn no_star_on_a_ruin() {
+fn no_optimum_when_oracle_collapsed() {
     let other = labels(600);
     let ruined = |one: usize| {
         let judged = judge(
@@ -214,7 +214,7 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
 }
 
 #[test]
-fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
+fn selectivity_is_the_mean_over_properties() {
     let (other, further, judged) = with_further(false);
     let both = run_with(&other, &further, &judged);
     let mut alone = judged.clone();
@@ -259,7 +259,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
 }
 
 #[test]
-fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
+fn strength_with_unreadable_property_is_never_chosen() {
     let (other, further, mut judged) = with_further(false);
     for row in &mut judged {
         let second = &mut row[1];
@@ -272,9 +272,9 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's rule ignores readability");
 }
 
-/// An additional property that the oracle no longer reads prevents an optimum, like the other property, and the reason names it.
+/// If the oracle no longer reads an additional property, there is no optimum, as with the other property; the reason names the property.
 #[test]
-fn a_further_property_that_is_ruined_leaves_no_optimum() {
+fn unreadable_additional_property_prevents_an_optimum() {
     let (other, further, judged) = with_further(true);
     let all = run_with(&other, &further, &judged);
     assert!(
@@ -308,7 +308,7 @@ fn without_the_other_property_there_is_no_optimum() {
 
 /// With strengths that differ only by chance, the paper's choice overestimates the winner and the choice by halves does not.
 #[test]
-fn the_optimum_has_no_optimism() {
+fn optimum_is_unbiased() {
     let other = labels(300);
     let mut rng = stream(3, "noise");
     let (mut paper, mut honest) = (0.0, 0.0);
@@ -327,7 +327,7 @@ fn the_optimum_has_no_optimism() {
 
 /// Small simulation of coverage: the wide band of completeness, and a mean near 0, for which resampling alone covers only 70 %.
 #[test]
-fn bands_cover() {
+fn bands_cover_the_true_values() {
     let other = labels(120);
     let mut rng = stream(5, "coverage");
     let rounds = 120;
@@ -364,10 +364,10 @@ fn tokens_of(n: usize, rng: &mut ChaCha8Rng) -> (Vec<f64>, Vec<usize>) {
     (scores, texts)
 }
 
-/// Simulation: with the tokens of 80 texts, the interval over texts covers the truth, and that over tokens as if independent does not. The
-/// same holds for the share read correctly.
+/// Simulation: with the tokens of 80 texts, the interval over texts covers the truth. An interval that treats tokens as independent does
+/// not. The same holds for the share read correctly.
 #[test]
-fn intervals_over_tokens_draw_texts() {
+fn intervals_over_tokens_resample_texts() {
     let mut rng = stream(11, "tokens");
     let (many, _) = tokens_of(60_000, &mut rng);
     let truth = many.iter().sum::<f64>() / many.len() as f64;
@@ -399,7 +399,7 @@ fn intervals_over_tokens_draw_texts() {
 
 /// If each text has one token, texts and examples give the same numbers.
 #[test]
-fn texts_of_one_token_are_examples() {
+fn one_token_per_text_equals_examples() {
     let other = labels(90);
     let judged = judge(
         &other,

@@ -150,8 +150,8 @@ const MEASURE: &str = "measure";
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // Methods are fitted before their sweeps are timed. Otherwise the time of a fit, which is longer than that of the few strengths in a
-    // sample, would be counted as time of the sweep.
+    // Methods are fitted before their sweeps are timed. Otherwise the time of a fit would be counted as time of the sweep, because it
+    // exceeds the time of the few sampled strengths.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -232,7 +232,7 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
-    // Assumes that the smallest settings are chosen; their replicates are cached if and only if the choice is.
+    // Assumes that the search chooses the smallest settings. A search missing from the cache has no cached replicates.
     for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
         add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
@@ -335,7 +335,7 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// A meter with as many states as the run's meter: the first test examples, repeated.
+    /// A meter with as many states as the run's meter, made by repeating the first test examples.
     fn distance_meter(&self) -> Result<Meter, Fault> {
         let h = &self.bench.chunks[0].h;
         let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();

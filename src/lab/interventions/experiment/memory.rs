@@ -17,7 +17,8 @@ pub(crate) struct Counts {
     pub test: usize,
     /// Number of tokens in the longest text.
     pub longest: usize,
-    /// Number of tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
+    /// Number of tokens, including padding, of test sentences that stay in memory because their pass is continued from below the last
+    /// layer.
     pub(crate) continued: usize,
     /// Number of parameters of the largest probe of the grid.
     pub probe: usize,
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_batches_are_as_usual_and_with_one_they_shrink() {
+    fn memory_limit_shrinks_batches() {
         let pass = |tokens: usize| tokens * 10_000;
         let (tokens, _, sum) = counts(12_000).plan(50 << 20, None, pass).unwrap();
         assert_eq!(tokens, TOKENS_PER_BATCH);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_says_what_would() {
+    fn impossible_limit_suggests_settings_that_fit() {
         let pass = |_: usize| 1 << 20;
         let problem = counts(100_000).plan(50 << 20, Some(100 << 20), pass).unwrap_err();
         assert!(problem.what.contains("limit is 100.0 MB"), "{problem}");
@@ -265,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_limit_that_is_accepted_is_not_exceeded(
+        fn accepted_limit_is_not_exceeded(
             stimuli in 200usize..100_000, resident in 0u64..1 << 30, limit in 1u64..1 << 31, token in 1usize..100_000,
         ) {
             if let Ok((tokens, _, sum)) = counts(stimuli).plan(resident, Some(limit), |t| t * token) {

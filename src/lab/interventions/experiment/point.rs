@@ -33,8 +33,8 @@ pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault>
     })
 }
 
-/// The findings that answer a question, from the first chunk of test examples or from all those read so far. Their spec hash is that of the
-/// spec that would produce them; it differs from the run's hash if the options differ.
+/// The findings that answer a question, from the first chunk of test examples or from all chunks read so far. Their spec hash belongs to
+/// the spec that would produce them. It differs from the run's hash if the options differ.
 pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,

@@ -45,8 +45,7 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Number of examples for which the model prefers the correct form only before the intervention, and the number for which it does so
-    /// only afterwards.
+    /// Numbers of examples for which the model prefers the correct form only before the intervention, and only after it.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;

@@ -64,7 +64,7 @@ pub(crate) struct Bench {
     pub split: Split,
     /// Test examples that have a value of the target, as rows of the stimuli.
     pub test: Vec<usize>,
-    /// The text of each test row, from 0; `None` if each is its own.
+    /// Index of each test row's text; `None` if every row is a separate text.
     test_texts: Option<Vec<usize>>,
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
@@ -280,7 +280,7 @@ impl Bench {
         self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
 
-    /// The grid from which perceptrons are chosen.
+    /// The grid of candidate settings for perceptrons.
     pub(crate) fn recipes(&self) -> &Grid {
         &self.grid
     }
@@ -320,7 +320,7 @@ impl Bench {
         self.stimuli.texts(rows).iter().map(|places| rows[places[0]]).collect()
     }
 
-    /// The text of each of the first `n` test rows, from 0; `None` if each is its own.
+    /// Index of the text of each of the first `n` test rows; `None` if every row is a separate text.
     pub(crate) fn texts_of(&self, n: usize) -> Option<&[usize]> {
         self.test_texts.as_deref().map(|texts| &texts[..n])
     }
@@ -350,7 +350,8 @@ impl Bench {
         self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }
 
-    /// Value of the other property of each independent unit among the first `n` test rows; undefined counts as a further value.
+    /// For each independent unit among the first `n` test rows, the value of the other property. An undefined value counts as an
+    /// additional one.
     pub(crate) fn strata(&self, n: usize) -> Vec<usize> {
         let none = self.labels.other_classes;
         let strata: Vec<usize> = self.other(n).into_iter().map(|o| o.unwrap_or(none)).collect();

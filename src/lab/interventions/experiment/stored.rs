@@ -69,7 +69,7 @@ impl Bench {
         ))
     }
 
-    /// Description of the grid from which a probe of this kind was chosen.
+    /// Description of the grid that a probe of this kind was chosen from.
     pub(crate) fn grid(&self, kind: Option<OracleKind>) -> String {
         kind.map_or_else(|| self.recipes().describe(), |k| k.grid(self.recipes()).describe())
     }

@@ -200,7 +200,7 @@ const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
 /// For each goal, the ranking of its methods, then each pair of neighbours in it. The share of resamples refers to the ranking of all
-/// methods, so it is left out if a run has methods of both goals.
+/// methods, so it is omitted if a run has methods of both goals.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
@@ -254,7 +254,7 @@ const DISTANCE_TITLE: &str = "Distance from real states at the highest reliabili
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
-/// The distances for every method at its best strength under the first oracle with which it has one, otherwise at its largest strength.
+/// Distances for every method at its best strength under the first oracle that has one, or else at its largest strength.
 fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen: Vec<MethodKey> = Vec::new();
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_written_as_in_the_papers() {
+    fn scores_are_formatted_as_in_papers() {
         for (value, text) in
             [(0.5518, ".552"), (1.0, "1.000"), (0.0, ".000"), (-0.0001, ".000"), (-0.25, "-.250"), (0.9996, "1.000")]
         {

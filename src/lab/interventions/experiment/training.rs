@@ -182,8 +182,8 @@ impl Bench {
         }
     }
 
-    /// Trains panels, or loads them from the cache, and adds them to the bench. All missing probes are trained as one batch, those of
-    /// earlier panels first.
+    /// Trains panels, or loads them from the cache, and adds them to the bench. All missing probes are trained as one batch, earlier
+    /// panels first.
     pub(crate) fn train_panels(&mut self, list: &[Which], slots: &[Slot], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<SlotProbe>> = Vec::new();
         let mut missing: Vec<(usize, Slot, Which)> = Vec::new();

@@ -146,7 +146,7 @@ mod tests {
     use stats::Estimate;
 
     #[test]
-    fn verdicts_and_final_behaviour_are_comparisons() {
+    fn verdicts_and_final_behaviour_count_as_comparisons() {
         let label = Label::new(&Spec::shipped(), "bert-mini");
         let (a, b) = (MethodKey::named("pgd"), MethodKey::named("inlp"));
         let oracle = OracleKind::Mlp;

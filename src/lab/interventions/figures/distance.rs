@@ -86,7 +86,7 @@ mod tests {
 
     /// Regression: states at .85 of the unedited distance used to be drawn on an axis whose lowest label was 1.
     #[test]
-    fn the_axis_has_labels_on_both_sides_of_one() {
+    fn axis_is_labelled_on_both_sides_of_one() {
         let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };
         let line = Line { label: String::new(), role: Role::line(0), points: [0.85, 8.0].map(point).to_vec() };
         let axis = around_one(&[Layer::Line(line)]);

@@ -66,7 +66,7 @@ mod tests {
     use figure::{Format, Options, render};
 
     #[test]
-    fn the_map_is_the_upper_half_with_the_strength_of_each_row() {
+    fn map_figure_is_triangular_with_row_strengths() {
         let results = sample::mapped();
         let key = ("bert-mini", &MethodKey::named("pgd"), OracleKind::Mlp);
         let figure = map(&results, None, key, Score::Selectivity).unwrap();

@@ -64,7 +64,7 @@ impl<'a> Rated<'a> {
         }
     }
 
-    /// Number of dominated settings, and of all.
+    /// Numbers of dominated settings and of all settings.
     pub fn dominated(&self) -> [usize; 2] {
         [self.front.count(Standing::Dominated), self.points.len()]
     }
@@ -85,7 +85,7 @@ impl<'a> Rated<'a> {
 
 const RINGS: &str =
     "best strength of each method except controls, chosen on one half of the test examples, scored on the other";
-/// [`RULE`] in a caption.
+/// [`RULE`] as worded in captions.
 const DOMINATED: &str = "the ends of the intervals show another setting better by over .01 on one axis and not worse by over .01 on the other";
 
 /// Caption: which settings can be on the front.
@@ -109,7 +109,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
                 Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
                 Some(Standing::Open) | None => Emphasis::Normal,
             };
-            // Crosses of neighbouring settings on the front would hide the marks. Two training runs give no interval of use.
+            // Crosses of neighbouring settings on the front would hide the marks. Two training runs give no useful interval.
             let ends = [rated.front.order.first(), rated.front.order.last()];
             let is_end = ends.into_iter().flatten().any(|&end| std::ptr::eq(rated.points[end], p));
             let has_cross = is_end && !is_few(trainings);
@@ -127,7 +127,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
     layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));
-    // Drawn over the stars, which would hide it.
+    // Drawn after the stars, which would hide it.
     layers.extend(knee(&rated));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
@@ -254,7 +254,7 @@ mod tests {
     use figure::{Format, Options, render};
 
     #[test]
-    fn the_plane_has_every_method_its_optima_and_equal_reliability() {
+    fn plane_shows_methods_optima_and_contours() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
         // Four methods, the front and its knee, the stars, the legend of the intervals.
@@ -266,7 +266,7 @@ mod tests {
 
     /// Regression: the stars used to have an interval only in S.
     #[test]
-    fn the_best_strengths_have_intervals_of_both_scores() {
+    fn best_strengths_have_intervals_of_c_and_s() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let stars = figure.layers.iter().find_map(|l| match l {
             Layer::Points(points) if points.label.starts_with("best") => Some(points),
@@ -277,7 +277,7 @@ mod tests {
 
     /// Regression: a ring used to mark a best strength of a control, for which all strengths are alike.
     #[test]
-    fn controls_have_no_ring() {
+    fn controls_have_no_best_strength_mark() {
         let mut results = sample::results();
         results.optima[0].value.method = "identity".into();
         let (model, oracle) = (results.optima[0].model.clone(), results.optima[0].value.oracle);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dominated_is_faint_what_is_on_the_front_strong_and_the_table_says_so() {
+    fn dominated_settings_are_faint_and_front_is_strong() {
         let results = sample::results();
         let figure = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
         let rated = Rated::of(&results, "bert-mini", OracleKind::Mlp);

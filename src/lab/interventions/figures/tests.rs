@@ -7,9 +7,9 @@ use figure::{Format, Options, Scale, render};
 
 const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
 
-/// Regression: for one edit, R used to be .70 in the figure and .68 in the table.
+/// Regression: for the same edit, R used to be .70 in the figure and .68 in the table.
 #[test]
-fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
+fn caption_explains_held_out_scores() {
     let caption = |results: &Results| {
         let figure = curves(results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None);
         figure::caption(&figure.unwrap())
@@ -22,7 +22,7 @@ fn the_caption_says_why_the_best_strength_has_another_score_in_the_answer() {
 
 /// Regression: an exported figure looked more certain than the screen, which names a method without a best strength.
 #[test]
-fn the_caption_says_that_a_method_has_no_best_strength_and_why() {
+fn caption_names_methods_without_best_strength() {
     let mut results = sample::results();
     let best = results.optima.iter().find(|o| o.value.method == "pgd" && o.value.oracle == OracleKind::Mlp).unwrap();
     let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best.clone();
@@ -108,7 +108,7 @@ fn lines(figure: &Figure) -> Vec<&Line> {
 
 /// Regression: C, S and R of a method used to share one colour with their bands, and the legend named only one of the three.
 #[test]
-fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
+fn scores_of_one_method_differ_in_colour() {
     let results = sample::results();
     let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
     let mut hues: Vec<usize> = lines(&figure)[..3].iter().map(|l| l.role.hue).collect();
@@ -122,7 +122,7 @@ fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_interval
 
 /// Regression: R used to be printed with only the n of C.
 #[test]
-fn reliability_is_printed_with_the_n_of_c_and_of_s() {
+fn reliability_shows_n_of_c_and_s() {
     let results = sample::results();
     let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
     let counts: Vec<String> = lines(&figure).iter().map(|l| l.points[0].n.to_string()).collect();
@@ -136,9 +136,9 @@ fn reliability_is_printed_with_the_n_of_c_and_of_s() {
     assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
 }
 
-/// Regression: captions used to name the answer of a screen, and outer and inner intervals that look light and dark.
+/// Regression: captions used to mention the answer on a screen, and to call intervals outer and inner although they look light and dark.
 #[test]
-fn captions_need_no_screen_and_explain_their_terms() {
+fn captions_are_self_contained() {
     let figure = curves(&sample::results(), None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
     let (caption, notes) = (figure::caption(&figure), figure::notes(&figure).join(" "));
     assert!(!caption.contains("answer") && !caption.contains("outer"), "{caption}");
@@ -150,7 +150,7 @@ fn captions_need_no_screen_and_explain_their_terms() {
 
 /// Figure 1 of the paper combines all attacks; the run has only one of the two methods in Figure 3.
 #[test]
-fn figures_of_the_paper_show_several_methods_in_one() {
+fn paper_figures_combine_methods() {
     let results = sample::results();
     let of = |name: &str| {
         let figure = FIGURES.iter().find(|f| f.name == name).unwrap();
@@ -177,13 +177,13 @@ fn figures_of_the_paper_show_several_methods_in_one() {
 
 /// Regression: `random` used to be drawn in the style of RLACE.
 #[test]
-fn the_random_control_has_the_look_meant_for_it() {
+fn random_control_has_its_own_style() {
     assert_ne!(look("random"), look("rlace"));
     assert_eq!(look("random"), Role::points(10, Marker::Down));
 }
 
 #[test]
-fn an_empty_board_has_no_figures_and_a_full_one_all() {
+fn figures_exist_only_with_results() {
     assert!(all(&Results::default(), None).is_empty());
     let figures = all(&sample::results(), None);
     let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();

@@ -86,7 +86,7 @@ fn noise(n: usize, d: usize) -> Matrix {
 }
 
 #[test]
-fn fifty_values() {
+fn fifty_values_are_supported_or_refused() {
     let hard = Hard::new(noise(150, 12), 50);
     for method in registry() {
         assert_eq!(hard.apply(method).is_none(), method.needs.binary, "{}", method.id);
@@ -124,7 +124,7 @@ fn ranks_above_the_dimension() {
 
 /// Data with one class, with NaN or infinity, or without examples are refused before any method can be fitted.
 #[test]
-fn data_that_teach_nothing_are_refused_before_any_method() {
+fn useless_data_are_refused_before_fitting() {
     let one = Labelled::new(noise(9, 3), vec![1; 9], 2).unwrap();
     assert!(TrainingData::<Intervention>::from_parts(one.clone(), one).is_err());
     let mut bad = noise(9, 3);

@@ -92,7 +92,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn zero_is_inlp_and_targets_choose_the_side() {
+    fn zero_is_inlp_and_target_sets_the_side() {
         let s = sample(2);
         let options = Options::defaults(&ALTERREP);
         let fitted = ALTERREP.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();

@@ -316,9 +316,9 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Each loss function replaces a row of logits with its gradient; for the cross entropy, up to a positive factor.
+    /// Each loss function replaces a row of logits with its gradient; the cross entropy does so up to a positive factor.
     #[test]
-    fn residuals_are_slopes() {
+    fn loss_functions_return_gradients() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];
         for z in [vec![0.3f32, 1.7, -0.4], vec![0.3, 1.7, -0.4, 0.9, 2.1]] {
             for wish in wishes {
@@ -339,7 +339,7 @@ mod tests {
 
     /// The ratio is the published one: for three classes, minus the margin divided by the range of the logits.
     #[test]
-    fn the_ratio_is_the_published_one() {
+    fn logits_ratio_matches_the_paper() {
         let mut z = [3.0f32, 1.0, -1.0];
         let away = Wish { aim: Aim::AwayFrom, class: 0 };
         assert_eq!(logits_ratio(&mut z, 0, away), -(3.0 - 1.0) / (3.0 + 1.0));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_climb_the_same_way_with_two_classes() {
+    fn directions_agree_for_two_classes() {
         let (mut a, mut b) = ([0.5f32, -0.7], [0.5f32, -0.7]);
         let away = cross_entropy(&mut a, Wish { aim: Aim::AwayFrom, class: 0 });
         let towards = cross_entropy(&mut b, Wish { aim: Aim::Towards, class: 1 });

@@ -236,7 +236,7 @@ mod tests {
 
     /// Removing rows early must not change any result, for an even or odd number of steps and any number of threads.
     #[test]
-    fn leaving_early_changes_nothing() {
+    fn removing_converged_rows_changes_nothing() {
         let (n, d) = (3 * CHUNK + 7, 5);
         let mut rng = stream(1, "attack");
         let mut values = |count: usize| -> Vec<f64> { (0..count).map(|_| 2.0 * unit(&mut rng) - 1.0).collect() };
@@ -275,7 +275,7 @@ mod tests {
     /// Regression: with margins of several hundred, softmax minus one is 0 in single precision, so rows stopped and counted as converged.
     /// They must move exactly as with margins near 1.
     #[test]
-    fn certainty_does_not_freeze_the_walk() {
+    fn confident_probe_can_be_attacked() {
         let (n, d) = (40, 6);
         let mut rng = stream(2, "saturated");
         let mut values =

@@ -66,7 +66,7 @@ mod tests {
 
     /// Rows stay in the ball; a row is either unchanged or has reached the intended value; radius zero is the identity.
     #[test]
-    fn a_row_has_crossed_or_has_not_moved() {
+    fn rows_cross_the_boundary_or_stay_unchanged() {
         for classes in [2, 3] {
             let s = sample(classes);
             let targets = s.targets();
@@ -91,7 +91,7 @@ mod tests {
 
     /// The combination succeeds wherever one of its parts does. The test compares it with FAB, which draws no random numbers.
     #[test]
-    fn together_they_leave_no_more_standing_than_each() {
+    fn combination_succeeds_where_any_attack_does() {
         let s = sample(2);
         for epsilon in [0.1, 0.4] {
             let all = answers(&s, &at(&s, &AUTOATTACK, epsilon));
@@ -141,7 +141,7 @@ mod tests {
 
     /// FAB's points do not depend on the radius, radii may come in any order, and a cached fit gives the same results.
     #[test]
-    fn radii_come_in_any_order_and_bytes_round_trip() {
+    fn radii_in_any_order_and_bytes_round_trip() {
         let s = sample(2);
         let targets = s.targets();
         for method in [&AUTOATTACK, &FAB] {

@@ -65,7 +65,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn the_twins_states_are_put_in_and_without_them_it_is_refused() {
+    fn counterfactual_states_are_used_or_required() {
         let s = sample(2);
         let options = Options::defaults(&COUNTERFACTUAL);
         let fitted = COUNTERFACTUAL.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();

@@ -269,7 +269,7 @@ mod tests {
 
     /// The class is visible only in the first coordinate, so one dimension is enough and the search must find it.
     #[test]
-    fn it_finds_the_dimension_that_holds_the_property_and_changes_nothing_else() {
+    fn it_finds_only_the_dimension_of_the_property() {
         let s = sample(2);
         let fitted = DAS.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
         let targets = s.targets();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn three_values_work_and_it_can_be_stopped() {
+    fn three_values_and_cancellation() {
         let s = sample(3);
         let fitted = DAS.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
         let moved = fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(2.0, &mut NoPulse).unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_is_that_of_the_loss() {
+    fn slope_is_the_gradient_of_the_loss() {
         let (reader, pairs, rotation) = fixed();
         let (slope, _) = rotation.slope(&reader, &pairs);
         // Moves along a tangent of the orthonormal bases.
@@ -354,7 +354,7 @@ mod tests {
 
     /// Reference: an implementation in NumPy, with finite-difference gradients, and orthonormal bases from Householder reflections.
     #[test]
-    fn fifty_steps_end_where_those_of_another_implementation_do() {
+    fn fifty_steps_match_numpy() {
         let (reader, pairs, mut rotation) = fixed();
         assert!((rotation.slope(&reader, &pairs).1 - 1.5385539631900533).abs() < 1e-9);
         for _ in 0..50 {

@@ -264,7 +264,7 @@ mod tests {
 
     /// A probe that ignores its input has no boundary; dividing by the size of its gradient gives no NaN.
     #[test]
-    fn a_probe_without_slope_is_left_alone() {
+    fn constant_probe_is_left_unchanged() {
         let layer = Layer { weight: Dense::zeros(3, 2), bias: vec![1.0, 0.0] };
         let mlp = Mlp::from_layers(vec![layer]).unwrap();
         let h = Matrix::from_fn(2, 3, |i, j| (i + j) as f32);

@@ -44,7 +44,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn it_stays_in_the_ball_and_zero_is_the_identity() {
+    fn it_stays_in_the_ball_and_zero_changes_nothing() {
         let s = sample(3);
         let fitted = FGSM.fit(&s.fit_data(), &Options::defaults(&FGSM), &mut NoPulse).unwrap();
         let targets = s.targets();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_probe_it_says_so() {
+    fn missing_probe_is_reported() {
         let s = sample(2);
         let data = FitData { mlp: None, ..s.fit_data() };
         let refused = FGSM.fit(&data, &Options::defaults(&FGSM), &mut NoPulse);

@@ -57,7 +57,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn nothing_happens() {
+    fn embeddings_stay_unchanged() {
         let s = sample(2);
         let options = Options::defaults(&IDENTITY);
         let fitted = IDENTITY.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();

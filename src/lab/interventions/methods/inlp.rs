@@ -30,7 +30,6 @@ pub const INLP: Method = Method {
     read: |bytes, _| Ok(Box::new(Directions::from_bytes(bytes)?)),
 };
 
-/// Settings of the classifiers.
 pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "c",
@@ -107,7 +106,6 @@ impl Directions {
         &self.rounds
     }
 
-    /// Embedding size.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -177,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_takes_its_rank_out_and_the_property_goes() {
+    fn rounds_remove_rank_and_property() {
         for (classes, per_round) in [(2, 1), (3, 2)] {
             let s = sample(classes);
             let d = directions(&s, 4, &[]);
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_zero_is_the_identity_and_ranks_come_in_any_order() {
+    fn rank_zero_changes_nothing_and_ranks_come_in_any_order() {
         let s = sample(2);
         let fitted = INLP.fit(&s.fit_data(), &Options::defaults(&INLP), &mut NoPulse).unwrap();
         let targets = s.targets();
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_finding_directions_when_none_is_left() {
+    fn later_rounds_find_no_directions() {
         let s = sample(2);
         let d = directions(&s, MOST_ITERATIONS, &[]);
         let dimension = s.test.cols();
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn poor_classifiers_are_skipped_but_counted() {
+    fn rounds_with_poor_classifiers_count() {
         let d = directions(&sample(2), 6, &[("min_accuracy", 0.75)]);
         assert_eq!(d.rounds().len(), 6);
         assert_eq!(d.subspace(1).unwrap().rank(), 1);

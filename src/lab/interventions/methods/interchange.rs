@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn donors_can_have_the_same_other_value() {
+    fn donors_can_share_the_other_value() {
         let s = sample(2);
         let n = s.data.train().len();
         let label = |i: usize| [Some(0), Some(1), None][i % 3];

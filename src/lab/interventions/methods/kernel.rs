@@ -34,7 +34,7 @@ use std::borrow::Cow;
 pub(crate) const KERNEL_RLACE: Method = Method {
     id: "kernel_rlace",
     title: "kernel R-LACE",
-    doc: "removes what a kernel classifier finds, and searches for a state with the remaining features (after Ravfogel et al. 2022b)",
+    doc: "removes the features used by a kernel classifier, and searches for a state with the remaining features (after Ravfogel et al. 2022b)",
     goal: Goal::Nullifying,
     needs: Needs { random: true, ..Needs::NONE },
     parameter: &SHARE,
@@ -227,7 +227,7 @@ mod tests {
 
     /// The erased features hide the property from their classifier; states close to them do not, and this is reported.
     #[test]
-    fn it_hides_a_property_from_its_kernel_and_says_what_states_give_back() {
+    fn erased_features_hide_the_property_and_states_restore_it() {
         let (data, x, y) = product();
         let fit_data = FitData::new(&data);
         let eraser = Eraser::fit(&fit_data, &quick(), &mut NoPulse).unwrap();

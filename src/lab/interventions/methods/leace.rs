@@ -49,7 +49,7 @@ pub const LEACE: Method = Method {
     },
 };
 
-/// Size up to which singular values of the whitened cross-covariance count as zero, as in the authors' code.
+/// Singular values of the whitened cross-covariance up to this size count as zero, as in the authors' code.
 const LEAST: f64 = 0.01;
 
 /// LEACE's eraser: `h' = h - Lᵀ R (h - m)`.
@@ -152,7 +152,7 @@ mod tests {
     use probe::logistic::Settings;
 
     #[test]
-    fn no_linear_classifier_finds_the_property_afterwards() {
+    fn linear_classifiers_cannot_find_the_property() {
         for classes in [2, 3] {
             let s = sample(classes);
             let train = s.data.train();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn share_zero_is_the_identity_and_bytes_round_trip() {
+    fn share_zero_changes_nothing_and_bytes_round_trip() {
         let s = sample(3);
         let options = Options::defaults(&LEACE);
         let fitted = LEACE.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();

@@ -83,7 +83,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn one_unit_moves_the_mean_of_one_value_to_the_other() {
+    fn one_unit_moves_one_class_mean_to_the_other() {
         let s = sample(2);
         let train = s.data.train();
         let v = differences(train);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_the_identity_and_bytes_round_trip() {
+    fn zero_changes_nothing_and_bytes_round_trip() {
         for classes in [2, 3] {
             let s = sample(classes);
             let options = Options::defaults(&MEAN_DIFFERENCE);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_without_examples_moves_nothing() {
+    fn value_without_examples_has_zero_shift() {
         let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);
         let train = Labelled::new(x, vec![0, 1, 0, 1], 3).unwrap();
         assert_eq!(differences(&train).row(2), [0.0, 0.0]);

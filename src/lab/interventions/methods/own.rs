@@ -40,7 +40,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
-    doc: "replaces states with states from `file`, which another program has edited to have a different value",
+    doc: "replaces states with states from `file`, edited by another program to have a different value",
     goal: Goal::Counterfactual,
     family: "states",
     learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),
@@ -51,7 +51,7 @@ pub(crate) const STATES: Method = Method {
 pub(crate) const ERASED_STATES: Method = Method {
     id: "erased_states",
     title: "own erased states",
-    doc: "replaces states with states from `file`, from which another program has removed the property",
+    doc: "replaces states with states from `file`, edited by another program to remove the property",
     goal: Goal::Nullifying,
     needs: Needs { file: true, ..Needs::NONE },
     parameter: &WHOLE,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn own_directions_are_projected_out_in_their_order() {
+    fn user_directions_are_projected_out_in_file_order() {
         let s = sample(2);
         let given =
             Content::Directions(Dense::from_fn(3, 12, |i, j| [0.0, 2.0][usize::from(i == j || (i == 2 && j < 2))]));
@@ -202,7 +202,7 @@ mod tests {
 
     /// States edited with LEACE by another program give the same result as LEACE here.
     #[test]
-    fn own_states_are_put_in_by_row() {
+    fn user_states_replace_rows() {
         let s = sample(3);
         let eraser = Eraser::fit(s.data.train(), true).unwrap();
         let p = eraser.kept();

@@ -76,7 +76,7 @@ mod tests {
     use base::{Cancelled, NoPulse};
 
     #[test]
-    fn it_stays_in_the_ball_and_zero_is_the_identity() {
+    fn it_stays_in_the_ball_and_zero_changes_nothing() {
         let s = sample(3);
         let fitted = PGD.fit(&s.fit_data(), &Options::defaults(&PGD), &mut NoPulse).unwrap();
         let targets = s.targets();
@@ -91,7 +91,7 @@ mod tests {
 
     /// One step of the full radius is FGSM; forty steps lower the loss at least as much.
     #[test]
-    fn one_full_step_is_fgsm_and_many_do_better() {
+    fn one_full_step_is_fgsm_and_many_steps_lower_the_loss() {
         let s = sample(2);
         let targets = s.targets();
         let one = Options::new(&PGD, [("steps", 1.0), ("step", 1.0)]).unwrap();

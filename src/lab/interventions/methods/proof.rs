@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub(crate) enum Effort {
     /// By interval arithmetic, which costs about one step of an attack.
     Quick,
-    /// Computes separate bounds for each unit, which takes about as many passes as the network has hidden units.
+    /// Computes separate bounds for each unit, which takes about one pass per hidden unit of the network.
     Thorough,
 }
 
@@ -129,7 +129,7 @@ impl Bounds<'_> {
         (linear, asked)
     }
 
-    /// The ranges of a hidden layer's units by interval arithmetic, from those of the previous layer or from the ball.
+    /// The ranges of a hidden layer's units by interval arithmetic, from the previous layer's ranges or from the ball.
     fn interval(&self, layer: usize, before: Option<&Range>) -> Range {
         let (weight, sizes) = (&self.field.mlp.layers()[layer], &self.sizes[layer]);
         let inputs = weight.weight.rows();
@@ -289,10 +289,9 @@ mod tests {
         [away, towards]
     }
 
-    /// No row that is proved safe can be moved across the boundary: not by hundreds of random corners and points of the ball, and not by
-    /// the attacks.
+    /// Neither the attacks nor hundreds of random corners and points of the ball move a row that is proved safe across the boundary.
     #[test]
-    fn what_is_proved_to_stand_stands() {
+    fn proved_rows_cannot_be_moved() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];
         for (seed, (hidden, classes)) in (1..).zip(shapes) {
             let (mlp, h, from) = ground(hidden, classes, seed);
@@ -353,7 +352,7 @@ mod tests {
 
     /// Two hidden units whose sum is the margin: the minimum over the ball can be computed by hand.
     #[test]
-    fn bounds_are_those_worked_out_by_hand() {
+    fn bounds_match_hand_computation() {
         let layer = |weight: Vec<f32>, rows, bias: &[f32]| Layer {
             weight: Matrix::from_vec(rows, bias.len(), weight).unwrap(),
             bias: bias.to_vec(),

@@ -42,7 +42,7 @@ mod tests {
     use base::NoPulse;
 
     #[test]
-    fn it_takes_dimensions_out_at_random() {
+    fn it_removes_random_dimensions() {
         let s = sample(2);
         let options = Options::defaults(&RANDOM);
         let at = |seed, rank| {

@@ -130,7 +130,7 @@ pub struct Erased {
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
-    /// Number of steps of the game so far, including those of lower ranks.
+    /// Number of steps of the game so far, including lower ranks.
     pub steps: usize,
 }
 
@@ -324,7 +324,7 @@ mod tests {
 
     /// After the game, a classifier recovers little of the property, far less than after removal of the same number of random directions.
     #[test]
-    fn the_game_takes_the_property_out() {
+    fn game_removes_the_property() {
         for classes in [2, 3] {
             let s = sample(classes);
             let train = s.data.train();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_zero_is_the_identity_and_bytes_round_trip() {
+    fn rank_zero_changes_nothing_and_bytes_round_trip() {
         let s = sample(3);
         let learnt = after(&s, 2, 1, 600.0);
         let again = RLACE.load(&learnt.to_bytes(), &Options::defaults(&RLACE)).unwrap();
@@ -363,7 +363,7 @@ mod tests {
     /// Regression: the game used to get worse with rank, and a fresh probe was at chance at rank 2, but had an accuracy of .77 at rank 8.
     /// No rank may leave more for an unpenalised classifier than the previous rank.
     #[test]
-    fn higher_ranks_leave_no_more() {
+    fn higher_ranks_leave_no_more_information() {
         for (classes, seed) in [(2, 1), (2, 2), (3, 1)] {
             let s = sample(classes);
             let losses = |judge: f64| -> Vec<f64> {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_stopped_and_runs_away_with_an_error() {
+    fn it_can_be_stopped_and_reports_divergence() {
         let s = sample(2);
         let mut beats = 0;
         let stopped = RLACE.fit(&s.fit_data(), &Options::defaults(&RLACE), &mut |_, _| {

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn updated_layers_are_those_run_in_full() {
+    fn updated_layers_equal_full_passes() {
         for hidden in [&[][..], &[14], &[12, 10]] {
             let mut rng = stream(3, "square test");
             let mlp = probe::Mlp::fresh(40, hidden, 2, &mut rng);
@@ -236,7 +236,7 @@ mod tests {
 
     /// The authors' schedule: .8, halved after 10, 50, 200, 500, 1,000, 2,000 and 4,000 queries.
     #[test]
-    fn windows_shrink_at_the_authors_places() {
+    fn windows_shrink_on_the_authors_schedule() {
         let at = [0, 10, 11, 50, 51, 200, 201, 500, 501, 1000, 1001, 2000, 2001, 4000, 4001, 4999];
         let halved = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7];
         for (query, times) in at.into_iter().zip(halved) {

@@ -17,7 +17,7 @@ fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {
 }
 
 #[test]
-fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
+fn settings_round_trip_and_specs_stay_valid() {
     let shipped = Spec::shipped();
     let mut all = settings();
     all.extend(shipped.methods.iter().flat_map(|m| options(&shipped, &m.name, 0)));
@@ -40,7 +40,7 @@ fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
 }
 
 #[test]
-fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
+fn keys_are_unique_and_every_option_has_a_row() {
     let mut spec = Spec::shipped();
     spec.methods = registry().iter().map(|m| crate::spec::MethodSpec::named(m.id)).collect();
     let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
@@ -57,7 +57,7 @@ fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
 }
 
 #[test]
-fn an_option_back_at_its_default_leaves_the_spec_as_it_was() {
+fn option_reset_to_default_restores_the_spec() {
     let mut spec = Spec::shipped();
     put(&mut spec, "method.pgd.steps", Value::Number(20.0)).unwrap();
     assert_ne!(spec, Spec::shipped());
@@ -67,7 +67,7 @@ fn an_option_back_at_its_default_leaves_the_spec_as_it_was() {
 }
 
 #[test]
-fn the_oracle_never_reads_before_the_intervention_writes() {
+fn oracle_layer_never_precedes_the_intervention() {
     let mut spec = Spec::shipped();
     put(&mut spec, "site.layer", Value::Number(2.0)).unwrap();
     put(&mut spec, "site.oracle_layer", Value::Number(3.0)).unwrap();
@@ -81,7 +81,7 @@ fn the_oracle_never_reads_before_the_intervention_writes() {
 
 /// Regression: the form used to name the subject's number even if the file did not have it.
 #[test]
-fn the_labels_of_a_file_become_the_properties() {
+fn file_labels_become_the_properties() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     let rows: String = (0..20).map(|k| format!("a {k} [MASK],{},{}\n", k % 3, ["x", "y"][k % 2])).collect();
@@ -94,7 +94,7 @@ fn the_labels_of_a_file_become_the_properties() {
 }
 
 #[test]
-fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
+fn file_data_fixes_the_correlation() {
     let mut spec = Spec::shipped();
     put(&mut spec, "task.phi", Value::Number(0.3)).unwrap();
     put(&mut spec, "task.data", Value::Text("folder/own.tsv".into())).unwrap();
@@ -109,7 +109,7 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
 
 /// Regression: externally made directions and states used to be possible only in a spec file.
 #[test]
-fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
+fn file_of_external_method_has_a_row() {
     use crate::spec::MethodSpec;
     for id in ["directions", "states", "erased_states"] {
         let mut spec = Spec::shipped();
@@ -131,7 +131,7 @@ fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
 }
 
 #[test]
-fn models_run_in_the_order_in_which_they_were_picked() {
+fn models_run_in_the_order_of_selection() {
     let mut spec = Spec::shipped();
     spec.models = vec!["b".into()];
     put(&mut spec, "models", Value::Marks(vec![true, true])).unwrap();
@@ -141,7 +141,7 @@ fn models_run_in_the_order_in_which_they_were_picked() {
 }
 
 #[test]
-fn two_settings_of_one_method_are_set_apart() {
+fn two_settings_of_one_method_are_separate() {
     let mut spec = Spec::shipped();
     let second = crate::spec::MethodSpec {
         options: [("steps".to_owned(), 10.0)].into(),
@@ -160,7 +160,7 @@ fn two_settings_of_one_method_are_set_apart() {
 }
 
 #[test]
-fn further_properties_are_ticked_and_leave_with_their_task() {
+fn additional_properties_are_ticked_and_dropped_with_the_task() {
     let (known, mut spec) = (Known::default(), Spec::shipped());
     let all = settings();
     let named = |key: &str| all.iter().find(|s| s.key == key).unwrap();

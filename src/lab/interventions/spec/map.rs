@@ -19,7 +19,7 @@ pub struct MapSpec {
     /// Names of methods in the spec; empty means all of them except those whose file is for one layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Strength by method name, the same at every layer. A method without one uses its optimum at each layer.
+    /// Strength by method name, the same at every layer. Methods without an entry use their optimum at each layer.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub value: BTreeMap<String, f64>,
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_of_everything_is_an_empty_table_and_has_a_hash_of_its_own() {
+    fn full_map_is_an_empty_table_with_its_own_hash() {
         let spec = parsed("").unwrap();
         let map = spec.map.clone().unwrap();
         assert_eq!(map.resolve(4).unwrap(), [1, 2, 3, 4]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_map_is_refused_with_the_reason() {
+    fn invalid_map_is_refused_with_a_reason() {
         let map = |layers: &[LayerRef]| MapSpec { layers: layers.to_vec(), ..MapSpec::default() };
         let beyond = map(&[LayerRef::At(1), LayerRef::At(7)]).resolve(4).unwrap_err();
         assert_eq!(beyond, "layer 7 does not exist: the model has layers 1 to 4");

@@ -37,7 +37,7 @@ fn round_trips_through_toml_and_keeps_its_hash() {
 }
 
 #[test]
-fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
+fn data_path_is_relative_to_the_spec_and_not_hashed() {
     let folder = tempfile::tempdir().unwrap();
     let text = AGREEMENT_TOML.replace("examples = 12000", "data = \"own.tsv\"\nexamples = 12000");
     let file = folder.path().join("own.toml");
@@ -84,7 +84,7 @@ fn refusal(change: impl FnOnce(&mut Spec)) -> String {
 }
 
 #[test]
-fn what_is_named_twice_is_refused_wherever_it_is_named() {
+fn duplicates_are_refused_everywhere() {
     assert_eq!(refusal(|_| ()), "");
     let twice = |name: &str| vec![name.to_owned(), name.to_owned()];
     for (text, key, name) in [
@@ -98,7 +98,7 @@ fn what_is_named_twice_is_refused_wherever_it_is_named() {
 }
 
 #[test]
-fn one_method_may_run_with_several_settings_but_each_only_once() {
+fn method_may_run_once_per_setting() {
     let pgd = |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
@@ -108,7 +108,7 @@ fn one_method_may_run_with_several_settings_but_each_only_once() {
 }
 
 #[test]
-fn a_level_that_the_resamples_cannot_support_is_refused_with_the_number_that_can() {
+fn unsupported_level_is_refused_with_sufficient_resamples() {
     let with = |level, resamples| refusal(|s| s.interval = IntervalSpec { level, resamples });
     let text = with(0.9999, 100);
     assert!(text.contains("`interval.resamples`") && text.contains("at least 40000"), "{text}");
@@ -119,7 +119,7 @@ fn a_level_that_the_resamples_cannot_support_is_refused_with_the_number_that_can
 }
 
 #[test]
-fn unknown_names_are_refused_with_what_is_known() {
+fn unknown_names_are_refused_with_known_ones() {
     for (text, key, near) in [
         (refusal(|s| s.methods[2].name = "pdg".into()), "`method.name`", "pgd"),
         (refusal(|s| s.task.name = "agremeent".into()), "`task.name`", "agreement"),
@@ -135,7 +135,7 @@ fn unknown_names_are_refused_with_what_is_known() {
 }
 
 #[test]
-fn examples_below_the_least_that_works_are_refused() {
+fn too_few_examples_are_refused() {
     let with = |n| refusal(|s| s.task.examples = n);
     for n in [0, 200, FEWEST_EXAMPLES - 1] {
         assert!(with(n).contains(&format!("`task.examples` is {n}: must be from {FEWEST_EXAMPLES} to")));
@@ -144,7 +144,7 @@ fn examples_below_the_least_that_works_are_refused() {
 }
 
 #[test]
-fn a_spec_with_other_options_of_a_method_is_another_spec_and_with_its_own_the_same() {
+fn changed_method_options_change_the_hash() {
     let spec = Spec::shipped();
     let hash = |key: &MethodKey| spec.with_method(key).hash();
     let steps = |n: f64| MethodKey::new("pgd", &[("steps".to_owned(), n)].into());
@@ -159,7 +159,7 @@ fn a_spec_with_other_options_of_a_method_is_another_spec_and_with_its_own_the_sa
 }
 
 #[test]
-fn the_procedure_is_written_out_and_no_other_is_accepted() {
+fn procedure_version_is_explicit_and_checked() {
     let with = |line: &str| parse(&AGREEMENT_TOML.replacen("seed = 0", line, 1), "x.toml");
     let spelled = with("seed = 0\nprocedure = 2").unwrap();
     assert_eq!((&spelled, spelled.hash()), (&Spec::shipped(), Spec::shipped().hash()));
@@ -173,7 +173,7 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
 
 /// Positions that are not connected by any layer are refused with a suggestion.
 #[test]
-fn positions_are_checked_and_omitted_where_they_are_the_mask() {
+fn positions_are_checked_and_default_is_omitted() {
     let with = |line: &str, site: &str| {
         let text = AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));
         parse(&text.replace("layer = \"last\"", site), "x").map_err(|e| e.to_string())
@@ -206,7 +206,7 @@ fn replicates_are_bounded() {
 
 /// Additional properties are the task's own, each at most once; without them a spec is written and hashed as before.
 #[test]
-fn further_properties_are_those_of_the_task() {
+fn additional_properties_belong_to_the_task() {
     let with = |line: &str| AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));
     let spec = parse(&with("also = [\"subject_animacy\"]"), "x").unwrap();
     assert_eq!(spec.task.also, ["subject_animacy"]);

@@ -33,7 +33,7 @@ fn rows_of(n: usize, (changed, read): (Position, Option<Position>), task: &TaskS
 
 /// Regression: an oracle's training and validation rows are drawn from an uncorrelated subset. Drawn from tokens, they would share texts.
 #[test]
-fn no_text_has_tokens_on_two_sides() {
+fn no_text_is_split_between_parts() {
     let task = task(Position::Every, None, 4);
     let (_, rows) = rows_of(900, (Position::Every, None), &task);
     let texts = rows.texts.as_ref().unwrap();
@@ -59,9 +59,9 @@ fn no_text_has_tokens_on_two_sides() {
     }
 }
 
-/// A part has the tokens that it needs: oracles and tests those that are read, interventions those that are changed.
+/// Each part has the tokens that it needs. Oracles and tests have those that are read; interventions have those that are changed.
 #[test]
-fn parts_have_the_tokens_that_are_read_or_changed() {
+fn parts_contain_the_read_or_changed_tokens() {
     let rows = |changed, read| {
         let task = task(changed, read, 3);
         let (_, rows) = rows_of(500, (changed, read), &task);
@@ -83,7 +83,7 @@ fn parts_have_the_tokens_that_are_read_or_changed() {
 
 /// The cap per part lowers the number of tokens per text; what is left out is counted.
 #[test]
-fn caps_are_kept_and_counted() {
+fn caps_are_respected_and_counted() {
     let mut task = task(Position::Every, None, 1_000);
     let (_, all) = rows_of(500, (Position::Every, None), &task);
     let all = (all.stimuli.list.len(), all.texts.unwrap());
@@ -98,7 +98,7 @@ fn caps_are_kept_and_counted() {
 
 /// Editing and reading several tokens of a text in one batch gives the same states as editing each token by itself.
 #[test]
-fn rows_of_a_text_are_read_together_as_alone() {
+fn batched_rows_equal_single_rows() {
     use Position::{Every, Mask, Mean};
     for (changed, read, per_text) in
         [(Every, None, 3), (Every, None, 100), (Every, Some(Mask), 3), (Mask, Some(Every), 3), (Mean, Some(Every), 3)]

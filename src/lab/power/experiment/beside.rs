@@ -46,7 +46,7 @@ fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
 
-/// Weight of the searches for the variational code, in training sentences per class.
+/// Cost of the searches for the variational code. The unit is one training sentence per class.
 const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.
@@ -107,7 +107,7 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
-                // The first side's prequential code length, kept until that of the second side is known.
+                // The first side's prequential code length, kept until the second side's is known.
                 let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),

@@ -20,7 +20,7 @@ const STEPS: usize = 8;
 pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
-    /// The key under which its state is stored.
+    /// Key of its stored state.
     key: String,
     first: bool,
 }
@@ -180,7 +180,7 @@ mod tests {
 
     /// A run that is killed leaves its last stored state, without a report or clean-up.
     #[test]
-    fn a_corruption_that_was_killed_goes_on_where_it_was_and_ends_in_the_same_encoder() {
+    fn killed_corruption_resumes_to_the_same_encoder() {
         let run = |seed: u64, store: &One| {
             let mut beats = Vec::new();
             let model = corruption(seed).train(store, &mut |done, total| {

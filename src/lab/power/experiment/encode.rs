@@ -62,7 +62,8 @@ impl Reader {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
         let most = self.model.arch().max_positions;
-        // The cache key of a truncated text is made from its remaining tokens; that of a text encoded in windows, from all its tokens.
+        // The cache key of a truncated text is made from its remaining tokens. The key of a text encoded in windows is made from all its
+        // tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
             let mut ids = tokenizer.ids(text)?;
             if self.long == Long::Truncate && ids.len() > most {

@@ -71,8 +71,8 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // See the results of the bench `power` (`signs`).
-        let what = "for files, the decision to recommend a number of items depends on the size of the difference and on \
-            power, but not on the sign of the difference in random parts of the items, because with low power this sign \
+        let what = "for result files, only the size of the difference and the power decide whether a number of items is \
+            recommended; the sign of the difference in random parts of the items is ignored, because with low power it \
             changes by chance";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;

@@ -145,7 +145,7 @@ const ANYTIME: &str = "sequential McNemar, p at any time";
 
 struct Run {
     spec: Spec,
-    /// Both sides on the items compared so far, for answering questions.
+    /// The results of both sides on the items compared so far. Kept to answer questions.
     pairs: Option<(Pairs, Reporter)>,
 }
 

@@ -27,7 +27,7 @@ const PLACES: usize = 48;
 /// Sizes of the classifiers, for a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sizes {
-    /// Width of the vectors; of the two sides, the larger.
+    /// Width of the wider side's vectors.
     pub dim: u64,
     /// Number of hidden units in the larger classifier; 0 for logistic regression.
     pub hidden: u64,
@@ -207,7 +207,7 @@ impl Reporter {
         host.find(self.finding(*n, true, host.elapsed(), Kind::Collapse(finding)))
     }
 
-    /// Number of parameters for the bound. The published tables count a linear layer on the wider vectors, whatever the classifier.
+    /// Number of parameters for the bound. The published tables count a linear layer on the wider vectors for every classifier.
     fn parameters(&self) -> Option<u64> {
         let Sizes { dim, hidden } = self.sizes?;
         let linear = self.spec.test.bound == Bound::Published || hidden == 0;

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sentence_is_tested_in_one_fold_and_trained_on_in_four() {
+    fn sentences_are_tested_once_and_trained_on_in_four_folds() {
         let texts: Vec<String> = (0..120).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..120).map(|i| i % 2).collect();
         let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, 40), 3, vec![]).unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     /// At every size and in every fold, a probed word is in training or test, never in both.
     #[test]
-    fn words_of_a_grouped_task_stay_in_one_part_and_one_fold() {
+    fn grouped_words_stay_in_one_part_and_fold() {
         let task = ProbingTask::named("subj_number").unwrap();
         for size in [16usize, 37, 128] {
             let n = size.div_ceil(4).next_multiple_of(2) * FOLDS * 2;
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn control_labels_are_balanced_and_have_nothing_to_do_with_the_task() {
+    fn control_labels_are_balanced_and_independent_of_the_task() {
         let texts: Vec<String> = (0..1_200).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..1_200).map(|i| i % 2).collect();
         let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, 400), 3, vec![]).unwrap();
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_share_no_row_and_smaller_sizes_begin_larger_ones() {
+    fn parts_are_disjoint_and_sizes_are_nested() {
         let texts: Vec<String> = (0..400).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..400).map(|i| i % 2).collect();
         let names = numbered(2);

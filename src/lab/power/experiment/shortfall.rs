@@ -123,10 +123,10 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// Accuracy of the best probe minus that of the trained probes, with an interval over test sentences and seeds.
+/// Accuracy of the best probe minus the accuracy of the trained probes, with an interval over test sentences and seeds.
 ///
-/// With one seed the interval is over test sentences alone. With several seeds it is never narrower than that, which preserves its coverage
-/// when few sentences differ.
+/// With one seed the interval is over test sentences alone. With several seeds it is never narrower than that, so it keeps its coverage
+/// if few sentences differ.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };
@@ -172,7 +172,7 @@ mod tests {
     /// The expected values are minimum mean cross entropies of these points, found by SciPy's BFGS without a penalty: .493967 with two
     /// classes (47 of 60 right), 1.061782 with three.
     #[test]
-    fn the_best_probe_has_the_least_cross_entropy() {
+    fn best_probe_has_the_lowest_cross_entropy() {
         for (three, least) in [(false, 0.493_967), (true, 1.061_782)] {
             let data = points(three);
             let rng = &mut Purpose::new(1, "x", "y").stream("weights");
@@ -193,7 +193,7 @@ mod tests {
     /// .15, data .9 - .7 = .2, in all .9 - .55 = .35. After many: optimisation .05, no loss due to data. The standard deviation of (.1, .2)
     /// is .1 / sqrt 2.
     #[test]
-    fn the_parts_are_those_of_accuracies_counted_by_hand() {
+    fn shortfall_parts_match_hand_computation() {
         let right = |count: usize| -> Vec<f64> { (0..10).map(|i| f64::from(u8::from(i < count))).collect() };
         let size = |n, best, probes: [usize; 2]| Found {
             n,
@@ -239,7 +239,7 @@ mod tests {
     /// Coverage is nominal with two or more seeds. A single seed does not show the variation between training runs. If this variation is
     /// large, the interval over test items covers too rarely; the lab's answer warns about this.
     #[test]
-    fn the_interval_by_optimisation_covers_with_two_seeds_and_not_with_one() {
+    fn optimisation_interval_needs_two_seeds_to_cover() {
         for (seeds, n, lost, spread) in
             [(2, 200, 0.05, 0.015), (3, 200, 0.2, 0.06), (5, 100, 0.01, 0.003), (5, 200, 0.05, 0.015)]
         {

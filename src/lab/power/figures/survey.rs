@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn every_published_set_is_a_point_and_every_requirement_a_rule() {
+    fn published_sets_are_points_and_requirements_are_rules() {
         let needed = Open { mean: Some(1_000.0), lo: Some(400.0), hi: None };
         let mut results = asking(needed);
         let figure = survey(&results, None).unwrap();
         assert_eq!(rules(&figure), [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000 (bound)")]);
         let points: Vec<&Points> =
             figure.layers.iter().filter_map(|l| if let Layer::Points(p) = l { Some(p) } else { None }).collect();
-        // The figure shows the run's data and all sets for testing; only the sets of UD, oLMpics and SentEval's files have training data.
+        // The first layer shows the test sizes of the run and of all data sets, the second the training sizes that are known.
         let train = DATASETS.iter().filter(|set| Known::new(set).train.is_some()).count();
         assert_eq!((points[0].points.len(), points[1].points.len()), (1 + DATASETS.len(), train));
         let of = |label: &str| points[0].points.iter().find(|p| p.label == label).map(|p| p.y);

@@ -1,4 +1,4 @@
-//! The rows of a side. Each row of the second side is shown next to that of the first.
+//! The rows of a side. Each row of the second side is shown next to the same row of the first.
 
 use super::super::spec::{SideSpec, Spec};
 use base::text::{last_part, shortened};
@@ -203,7 +203,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted_text(first: bool) -> Setting<Spec> {
-    let help = "A file of text, one sentence per line, whose words are shuffled for the corruption.";
+    let help = "A text file with one sentence per line. Its words are shuffled.";
     row(key(first, "corrupted_text"), label(first, "shuffled text"), help).file(
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),

@@ -6,7 +6,7 @@ use lab::setting::{Known, KnownModel};
 use lab::spec::LabSpec;
 
 #[test]
-fn every_step_of_every_row_leaves_a_spec_that_can_run() {
+fn steps_of_every_row_keep_the_spec_valid() {
     let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
     for setting in settings() {
         let plan = Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN };
@@ -27,7 +27,7 @@ fn every_step_of_every_row_leaves_a_spec_that_can_run() {
 
 /// Regression: typing a file used to change the folder to which the spec's other files are relative.
 #[test]
-fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
+fn typed_file_keeps_other_paths_of_the_spec() {
     let mut spec = Spec::shipped();
     (spec.task.base, spec.b.corrupted, spec.b.corrupted_text) = ("/specs".into(), 200, Some("text.txt".into()));
     let row = settings().into_iter().find(|r| r.key == "task.data").unwrap();
@@ -38,7 +38,7 @@ fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
 
 /// Regression: corruption settings without a corrupted encoder used to be ignored silently.
 #[test]
-fn terms_of_a_corruption_need_one() {
+fn corruption_settings_require_a_corruption() {
     let mut spec = Spec::shipped();
     spec.corruption.rate = Some(1e-4);
     let refused = spec.check("x").unwrap_err().to_string();
@@ -54,7 +54,7 @@ fn terms_of_a_corruption_need_one() {
 }
 
 #[test]
-fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
+fn result_files_replace_encoders_and_can_be_removed() {
     let known = Known::default();
     let rows = settings();
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
@@ -71,7 +71,7 @@ fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
 
 /// Regression: choosing a model for one side, after results came from files, used to leave the other side without an encoder.
 #[test]
-fn a_model_chosen_after_files_stands_on_both_sides() {
+fn model_chosen_after_files_is_set_for_both_sides() {
     let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }], ..Known::default() };
     let rows = settings();
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
@@ -87,7 +87,7 @@ fn a_model_chosen_after_files_stands_on_both_sides() {
 
 /// Regression: editing a row that names several files per side used to drop all but the first.
 #[test]
-fn several_seeds_are_several_files_of_a_row() {
+fn row_can_name_several_files() {
     let (known, rows) = (Known::default(), settings());
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
     let mut spec = Spec::shipped();
@@ -101,7 +101,7 @@ fn several_seeds_are_several_files_of_a_row() {
 
 /// Regression: intermediate sizes, noises, the split, and the bound's constant and δ used to be available only in spec files.
 #[test]
-fn lists_are_typed_and_what_they_cannot_be_is_refused() {
+fn lists_are_parsed_or_refused() {
     let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
     let set = |spec: &mut Spec, key: &str, text: &str| {
@@ -137,7 +137,7 @@ fn lists_are_typed_and_what_they_cannot_be_is_refused() {
 
 /// Regression: both sides of a comparison used to share one task.
 #[test]
-fn a_side_can_have_a_task_of_its_own() {
+fn side_can_have_a_separate_task() {
     let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
     let row = rows.iter().find(|r| r.key == "b.task").unwrap();
     row.set(&mut spec, &known, Value::Choice(Some(1))).unwrap();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use lab::spec::{Refuse, SpecError};
 
-/// Settings of the corruption that differ from those of Zhu et al.
+/// Settings of the corruption that differ from Zhu et al.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorruptionSpec {

@@ -8,7 +8,7 @@ fn parse(text: &str) -> Result<Spec, String> {
 }
 
 #[test]
-fn the_shipped_spec_is_the_default_and_keeps_its_hash() {
+fn shipped_spec_is_the_default_and_keeps_its_hash() {
     let spec = Spec::shipped();
     assert_eq!(
         (&spec.task, &spec.training, &spec.test),
@@ -48,7 +48,7 @@ fn values_out_of_range_are_refused_with_their_key() {
 
 /// A file of results listed twice would count as two seeds, so it is refused.
 #[test]
-fn what_a_list_names_twice_is_refused() {
+fn duplicates_in_lists_are_refused() {
     for (spec, key) in [
         ("[a]\nresults = [\"r\", \"r\"]\n[b]\nresults = [\"s\", \"t\"]", "a.results"),
         ("[a]\nresults = [\"r\", \"s\"]\n[b]\nresults = [\"t\", \"t\"]", "b.results"),
@@ -60,7 +60,7 @@ fn what_a_list_names_twice_is_refused() {
 }
 
 #[test]
-fn sides_are_named_by_what_tells_them_apart() {
+fn side_names_contain_their_differences() {
     let spec = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = 0.3\nclassifier = \"mlp:20\"").unwrap();
     assert_eq!(
         (spec.name(true).as_str(), spec.name(false).as_str()),

@@ -50,7 +50,7 @@ mod tests {
 
     /// Regression: two seeds that lost 2.1 and 3.1 points used to have an interval from -3.6 to +8.8 (Student's t, one degree of freedom).
     #[test]
-    fn two_seeds_show_their_values_and_no_interval() {
+    fn two_seeds_show_values_without_interval() {
         let of = |seeds: usize| ShortfallFinding {
             name: "bert-mini".into(),
             side: "a".into(),

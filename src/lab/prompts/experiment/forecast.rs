@@ -32,7 +32,7 @@ pub(crate) struct Ahead {
 }
 
 /// The number of units to report: `done`, scaled so that units per second since `begun` equal `done / timed`. The time spent on preparing
-/// the slice thus has no effect on the rate.
+/// the slice then has no effect on the rate.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
@@ -243,7 +243,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Seconds needed to search for one relation's prompts; 0 unless model `k` is the one that prompts are tuned for.
+/// Time in seconds to search for one relation's prompts; 0 unless prompts are tuned for model `k`.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {

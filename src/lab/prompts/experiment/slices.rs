@@ -56,7 +56,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
         picked.extend((0..count).map(|k| {
             let fact = &facts[k * facts.len() / count];
             let names = fact.names.len().min(bench.spec.data.mentions).max(1);
-            // With fewer queries than prompts, prompts are picked at equal distances; otherwise all are used in turn.
+            // If there are fewer queries than prompts, picks prompts at equal distances; otherwise uses all of them in turn.
             let prompt = if count < prompts.len() { k * prompts.len() / count } else { k % prompts.len() };
             let (name, object) = (fact.names[k % names].as_str(), fact.object.as_str());
             Picked { relation: r, prompt: prompts[prompt].clone(), name, object }

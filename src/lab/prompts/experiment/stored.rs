@@ -68,7 +68,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// the replies belong to different facts
+    /// Reads stored replies; none if they are damaged or of a different size, as for other facts.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_come_back_as_they_were_and_damaged_ones_not_at_all() {
+    fn replies_round_trip_and_damaged_ones_are_dropped() {
         let facts = [
             Fact { names: vec!["a".into(), "b".into()], object: "o".into() },
             Fact { names: vec!["c".into()], object: "p".into() },

@@ -211,7 +211,7 @@ fn printed(desk: &Desk) -> Vec<String> {
 }
 
 #[test]
-fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
+fn run_reports_every_kind_and_repeats_from_the_store() {
     let mut desk = Desk::new();
     let (experiment, result) = run(&spec(), &mut desk);
     result.unwrap();
@@ -240,7 +240,7 @@ fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
 }
 
 #[test]
-fn with_usual_names_alone_the_adjusted_score_is_the_mean_over_prompts() {
+fn with_usual_names_adjusted_score_is_the_prompt_mean() {
     let mut spec = spec();
     spec.data.mentions = 1;
     let mut desk = Desk::new();
@@ -254,7 +254,7 @@ fn with_usual_names_alone_the_adjusted_score_is_the_mean_over_prompts() {
 }
 
 #[test]
-fn another_model_changes_no_prediction_of_the_others_for_instances_that_stay() {
+fn added_model_changes_no_other_predictions() {
     let mut desk = Desk::new();
     let mut two = spec();
     two.models.truncate(2);
@@ -272,7 +272,7 @@ fn another_model_changes_no_prediction_of_the_others_for_instances_that_stay() {
 }
 
 #[test]
-fn every_rule_gives_scores_and_the_relations_own_answers_are_easiest() {
+fn every_rule_gives_scores() {
     let mut means = Vec::new();
     for candidates in Candidates::ALL {
         let mut spec = spec();
@@ -287,7 +287,7 @@ fn every_rule_gives_scores_and_the_relations_own_answers_are_easiest() {
 }
 
 #[test]
-fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
+fn minimal_runs_have_defined_results() {
     let mut few = spec();
     few.ranks.subset = 20;
     few.data.prompts = Some(1);
@@ -314,7 +314,7 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
 }
 
 #[test]
-fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
+fn weights_are_shared_by_all_models() {
     use super::super::spec::{UserWeights, Weighting};
     let mut user = spec();
     user.adjust.weights = Weighting::User;
@@ -344,7 +344,7 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
 }
 
 #[test]
-fn prompts_that_do_not_end_in_their_object_are_left_out_for_causal_models_alone() {
+fn causal_models_skip_prompts_with_inner_objects() {
     let early = "[Y] is the capital of [X] .";
     let mut spec = spec();
     spec.data.relations = ["capital"].into();
@@ -361,7 +361,7 @@ fn prompts_that_do_not_end_in_their_object_are_left_out_for_causal_models_alone(
 }
 
 #[test]
-fn questions_are_answered_while_it_runs_and_afterwards() {
+fn questions_are_answered_during_and_after_a_run() {
     let mut desk = Desk::new();
     let prompt = "The capital of [X] is the city of [Y] .";
     let asked = Asked::Prompt(PromptQuestion { relation: "capital".into(), prompt: prompt.into() });
@@ -422,7 +422,7 @@ fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known:
 }
 
 #[test]
-fn a_run_that_is_stopped_can_still_be_asked_about() {
+fn stopped_run_answers_questions() {
     let mut desk = Desk::new();
     // Cancels after the answers for the first relation.
     desk.cancel_after = 8;
@@ -457,7 +457,7 @@ fn further_pretraining_is_measured_once() {
 
 /// Not in the paper: two-token objects can be answers if words are compared by pseudo-log-likelihood.
 #[test]
-fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
+fn multi_token_objects_use_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();
     let row = |x: &str, y: &str| format!("{{\"relation\":\"P36\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n");
     let facts = row("France", "Paris") + &row("Norway", "Oslo") + &row("Italy", "Rome Town");

@@ -71,7 +71,7 @@ fn with_draws(mut figure: Figure, draws: String) -> Figure {
 /// Rank consistency for every model and for the whole order, under the three regimes (Table 4 in the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
-    // With two models, each is as consistent as their order.
+    // With two models, each model's consistency equals that of the order.
     let is_pair = names.len() == 2;
     let mut layers = Vec::new();
     for (k, regime) in Regime::ALL.into_iter().enumerate() {

@@ -131,7 +131,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     if has_order { drawn.map(in_two_panels) } else { drawn }
 }
 
-/// Divides a figure of relations on which the prompt matters by its two measures.
+/// Splits a figure of relations on which the prompt matters into two panels, one per measure.
 pub(crate) fn in_two_panels(mut figure: Figure) -> Figure {
     (figure.x, figure.y) = (figure.x.in_panels(&MODELS), figure.y.in_panels(&PANELS));
     figure

@@ -58,7 +58,7 @@ fn preference(results: &Results) -> Option<Table> {
 
 fn disparity(results: &Results) -> Option<Table> {
     let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
-    // The run's rows have all columns, including those that only the paper has, so that the shares increase from left to right.
+    // The run's rows have all columns, including columns that only the paper has, so that the shares increase from left to right.
     let mut gammas: Vec<f64> = results.disparity.iter().filter_map(|d| d.value.gamma).chain(GAMMAS).collect();
     gammas.sort_by(f64::total_cmp);
     gammas.dedup();
@@ -105,7 +105,7 @@ mod tests {
     use lab::table::Form;
 
     #[test]
-    fn the_runs_rows_come_first_and_every_published_model_has_its_own() {
+    fn run_rows_come_before_published_rows() {
         let tables = all(&results());
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["preference", "disparity", "consistency"]);
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(rows(PUBLISHED), published, "{text}");
             assert!(rows(RUN) > 0 && text.find(RUN) < text.find(PUBLISHED), "{text}");
         }
-        // Tables 1 and 3 of the paper print two decimals, of scores that were rounded before averaging; Table 4 prints one.
+        // Tables 1 and 3 of the paper print two decimals of scores that were rounded before averaging. Table 4 prints one.
         let [preference, disparity, consistency] = [0, 1, 2].map(|k: usize| tables[k].write(Form::Markdown));
         assert!(preference.contains("| bert-large-cased | published | 23.45 | 46.73 | 8.75 | 71.88 |"), "{preference}");
         let row = "| bert-base-cased | published | 30.55 | 35.76 | 38.68 | 38.73 | 39.79 | 40.15 | 37.13 |";

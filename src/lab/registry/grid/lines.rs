@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// The line (from 1) of the field with this dotted key, or of its deepest existing part.
+/// The line (from 1) of the field with this dotted key or, if it does not exist, of its deepest existing parent.
 pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
     let parsed = DeTable::parse(text).ok()?;
     let mut at = parsed.get_ref();

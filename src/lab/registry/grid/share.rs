@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_cells_are_dealt_out_evenly() {
+    fn equal_cells_are_divided_evenly() {
         assert_eq!(shares(&[5; 7], 3), [0, 1, 2, 0, 1, 2, 0]);
         assert_eq!(shares(&[0; 4], 2), [0, 1, 0, 1]);
         assert_eq!(shares(&[9, 1, 1, 1], 2), [0, 1, 1, 1]);
@@ -41,7 +41,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_cell_has_a_share_and_no_share_is_far_above_the_others(
+        fn shares_cover_all_cells_and_are_balanced(
             work in proptest::collection::vec(0_u64..1_000_000, 1..200), count in 1_usize..20,
         ) {
             let work: Vec<u128> = work.into_iter().map(u128::from).collect();

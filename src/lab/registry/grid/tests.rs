@@ -24,7 +24,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_cell_is_the_spec_that_one_would_write_by_hand() {
+fn cell_equals_the_handwritten_spec() {
     let cells = parse(GRID, "g.toml").unwrap();
     let labels: Vec<String> = cells.iter().map(Cell::label).collect();
     let tiny = layers_of("bert-tiny");
@@ -46,7 +46,7 @@ fn layers_of(name: &str) -> usize {
 }
 
 #[test]
-fn the_set_has_a_name_that_neither_order_nor_layout_of_the_file_changes() {
+fn grid_hash_ignores_order_and_layout_of_the_file() {
     let turned =
         GRID.replace("seed = [0, 1]\nmodels", "models").replace("\"all\"\n", "\"all\"\nseed = [\n  0,\n  1]\n");
     assert_ne!(turned, GRID);
@@ -56,7 +56,7 @@ fn the_set_has_a_name_that_neither_order_nor_layout_of_the_file_changes() {
 }
 
 #[test]
-fn each_lab_has_its_own_axes() {
+fn labs_have_separate_axes() {
     let prompts = "lab = \"prompts\"\n[grid]\nmodels = [[\"bert-tiny\", \"gpt2-tiny\"], [\"bert-mini\"]]";
     let cells = parse(prompts, "p").unwrap();
     assert_eq!(cells.iter().map(Cell::label).collect::<Vec<_>>(), ["models bert-tiny+gpt2-tiny", "models bert-mini"]);
@@ -84,7 +84,7 @@ fn every_lab_counts_the_work_of_its_shipped_spec() {
 }
 
 #[test]
-fn what_cannot_be_a_grid_is_refused_with_its_line() {
+fn invalid_grid_is_refused_with_its_line() {
     for (from, to, words) in [
         ("seed = [0, 1]", "seed = [0, 0]", &["g.toml, line 13", "names `0` twice"][..]),
         ("seed = [0, 1]", "seed = []", &["line 13", "empty list"]),
@@ -121,7 +121,7 @@ fn what_cannot_be_a_grid_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_grid_is_no_plain_spec_and_a_plain_spec_is_one_cell() {
+fn grid_is_not_a_plain_spec_and_plain_spec_is_one_cell() {
     let message = Spec::parse(GRID, "g.toml").unwrap_err().to_string();
     assert!(message.contains("`grid`") && message.contains("probity run"), "{message}");
     let folder = tempfile::tempdir().unwrap();

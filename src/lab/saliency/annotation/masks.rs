@@ -116,7 +116,7 @@ impl Annotation {
         }
     }
 
-    /// The unmasked sentence, for choosing a different word than the one that failed.
+    /// The unmasked sentence, for choosing a word other than the failed one.
     fn unmasked(&self) -> Self {
         let mut open = self.opened();
         open.line.refused.extend(self.line.answer.clone());
@@ -242,7 +242,7 @@ mod tests {
 
     /// The paper's rule: "appropriate if the confidence of each annotator is no less than 3".
     #[test]
-    fn a_mask_passes_if_each_of_three_annotators_is_at_least_at_three() {
+    fn mask_passes_with_three_ratings_of_three_or_more() {
         let texts = [
             "285 planes are painted",
             "a total area of 703 km",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_not_unique_where_another_sentence_has_the_same_words_and_another_answer() {
+    fn contradicted_answer_is_not_unique() {
         let masks = [masked("1", "he is tall", 2), masked("2", "he is kind", 2), masked("3", "she is tall", 2)];
         let sure = [Some(4), Some(4), Some(4)];
         let people = ["x", "y", "z"].map(|name| rater(name, &masks, &sure));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mask_moves_to_another_word_and_takes_the_marks_of_the_old_one_with_it() {
+    fn moving_the_mask_drops_old_marks() {
         let line = serde_json::json!({"sent_id": 1, "sent_text": "In [MASK] we are glad.", "answer": "New York",
             "sent_token": ["In", "[MASK]", "we", "are", "glad", "."], "mask_index": 1, "rationale_ids": [4],
             "alignment": [[0, 0]], "confidence": 2, "refused": ["glad"]});
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_is_masked_as_it_is_written_and_put_back() {
+    fn masked_phrase_is_restored() {
         let line = serde_json::json!({"sent_id": 1, "sent_text": "Its capital, New York, is large.",
             "sent_token": ["Its", "capital", ",", "New", "York", ",", "is", "large", "."], "rationale_ids": [1]});
         let mut made = read(&line.to_string()).unwrap().remove(0);

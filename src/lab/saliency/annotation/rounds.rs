@@ -255,7 +255,7 @@ mod tests {
 
     /// The expected values come from numpy and scipy, computed from all pairs of values.
     #[test]
-    fn alphas_of_three_people_who_left_sentences_out_are_those_computed_apart() {
+    fn alphas_with_missing_sentences_match_numpy() {
         let people = [
             person("a", &[line("s1", 4, &[0, 1], None), line("s2", 5, &[1, 4], None)]),
             person("b", &[line("s1", 4, &[0], None), line("s2", 5, &[1], None), line("s3", 3, &[0], None)]),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn rationales_pass_go_back_to_those_who_marked_them_and_are_dropped_after_the_third_round() {
+    fn rationales_pass_return_or_are_dropped() {
         let marked = |marks: [&[usize]; 4]| -> Vec<String> {
             ["1", "2", "3", "4"].iter().zip(marks).map(|(id, m)| line(id, 4, m, None)).collect()
         };
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rationales_of_one_sentence_that_pass_are_both_gold() {
+    fn several_passing_rationales_are_all_gold() {
         let people =
             [person("a", &[line("1", 4, &[0], Some((3, 4)))]), person("b", &[line("1", 4, &[1, 2], Some((3, 4)))])];
         let text = merged(&scored(&people, 1));

@@ -21,11 +21,11 @@ const REASONS: usize = 4;
 
 pub(crate) struct Member {
     pub name: String,
-    /// Hash under which the model's results are stored.
+    /// Hash in the cache keys of the model's results.
     pub hash: String,
     /// Numbers of layers and heads.
     pub shape: (usize, usize),
-    /// The model; `None` after it was dropped, until it is needed.
+    /// The model; `None` while it is dropped.
     model: Option<Arc<Model>>,
     /// Fields shared by findings about this model.
     pub label: Label,

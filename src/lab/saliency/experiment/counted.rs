@@ -5,8 +5,8 @@ use crate::methods::named;
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
 
-/// Number of multiply-adds for all passes by every model over every input with every method. A file is assumed to have as many inputs as
-/// the spec allows.
+/// Number of multiply-adds for all passes by every model over every input with every method. A file is assumed to contain the maximum
+/// number of inputs that the spec allows.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let further = spec.saliency.further_passes();
     let methods = spec.saliency.methods.iter().filter_map(|m| named(m));

@@ -23,7 +23,7 @@ use stats::intervals::share;
 const SLICE: usize = 6;
 /// Number of steps for integrated gradients in a slice: a tenth of the paper's number.
 const STEPS: usize = 10;
-/// The forecast measures the completeness error of one in [`LOOKED_SHARE`] inputs, and of at most this number.
+/// Maximum number of inputs whose completeness error the forecast measures; it measures one in [`LOOKED_SHARE`].
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
 /// Level of the interval for the share of rows that need more steps than planned.
@@ -234,7 +234,7 @@ mod tests {
 
     /// Regression: the forecast used to count only the planned steps, even when many rows needed more.
     #[test]
-    fn rows_that_need_more_than_the_planned_steps_are_counted_with_what_they_add() {
+    fn rows_with_extra_steps_are_forecast() {
         let path = PathSpec { steps: 100, most_steps: 800, ..PathSpec::default() };
         let rows = [found(10, true), found(80, true), found(160, true), found(640, false)];
         assert_eq!(rows.each_ref().map(|r| steps(&path, r)), [100, 100, 200, 800]);

@@ -131,7 +131,7 @@ impl Run {
             let found = rows::ask(bench, k, host, |so_far, host| {
                 *examined = before + so_far.asked;
                 serve(spec, bench, host)?;
-                // The first estimates use an eighth of the sentences; each later one uses twice as many as the one before.
+                // The first estimates use an eighth of the sentences; each later estimate uses twice as many as the previous one.
                 if next > 0 && so_far.asked >= next && so_far.asked < asked {
                     next = 2 * so_far.asked;
                     overall::tell(bench, k, so_far, false, host)?;

@@ -136,7 +136,7 @@ struct Group<'a> {
 type Right = (bool, bool);
 
 impl Group<'_> {
-    /// The answers to an original and to those of its partners that belong to the group.
+    /// The answers to an original and to its partners in the group.
     fn of(self, bench: &Bench, family: &Range<usize>, gathered: &Gathered) -> Vec<Right> {
         let is_kind = |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
         let asked = |s: usize| gathered.right[s].is_some();

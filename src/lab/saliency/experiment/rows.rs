@@ -283,7 +283,7 @@ mod tests {
 
     /// Checks ERASER's measures against texts whose words were deleted by hand.
     #[test]
-    fn deleted_words_leave_the_text_without_them() {
+    fn deleted_words_are_removed_from_the_text() {
         for name in ["bert-tiny", "gpt2-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let words = ["The", "old", "capital", "of", "France", "is", "[MASK]"];
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_which_nothing_is_left_has_no_measure() {
+    fn empty_text_has_no_measure() {
         let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let input = Reader::new(&model).unwrap().read(&own("France [MASK]", Some("red")).unwrap()).unwrap().unwrap();
         let case = Case { input: &input, predicted: &input.answer, name: "" };

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steps_have_added_is_expected_of_the_inputs_that_are_left() {
+    fn extra_passes_are_extrapolated() {
         let mut tally = Tally::new(1000);
         tally.begin(100);
         assert_eq!(tally.at(100, (50, 100)), (50, 1000), "no additional passes are expected yet");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn without_more_steps_it_is_the_plan() {
+    fn without_extra_steps_the_plan_holds() {
         let mut tally = Tally::new(30);
         for step in 0..3 {
             tally.begin(10);

@@ -37,7 +37,7 @@ fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment<Kind, Question>>) {
 
 /// The built-in benchmark has the same text, answers, partners and sample when opened as a file.
 #[test]
-fn the_benchmark_as_a_file_is_the_built_in_one() {
+fn benchmark_file_equals_the_built_in_benchmark() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gold.jsonl");
     let mut spec = Spec::shipped();
@@ -109,7 +109,7 @@ fn every_row_is_whole(found: &Found) {
 }
 
 #[test]
-fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
+fn run_reports_each_row_once_and_then_means() {
     let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
     spec.saliency.erasure = Erasure::Baseline(true);
     let (desk, run) = ran(&spec);
@@ -198,7 +198,7 @@ fn few_originals_have_their_number(found: &Found, figures: &[figure::Figure]) {
 }
 
 #[test]
-fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
+fn cell_sensitivity_is_the_mean_of_its_rows() {
     let mut spec = spec(&["bert-tiny"], &["attention"], 12);
     spec.saliency.robustness = true;
     let (desk, _) = ran(&spec);
@@ -246,7 +246,7 @@ fn lowest_map(found: &Found, method: &str) -> f64 {
 }
 
 #[test]
-fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
+fn seeds_determine_findings() {
     let first = spec(&["bert-tiny"], &["attention"], 16);
     let (a, b) = (ran(&first).0.found, ran(&first).0.found);
     assert_eq!(a, b);
@@ -256,7 +256,7 @@ fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
 }
 
 #[test]
-fn a_run_that_nobody_can_ask_holds_one_model_at_a_time_and_says_the_same() {
+fn run_without_questions_holds_one_model_at_a_time() {
     let spec = spec(&["bert-tiny", "gpt2-tiny", "bart-tiny"], &["attention"], 12);
     let (desk, _) = ran(&spec);
     assert_eq!(desk.most_models, 3);
@@ -266,7 +266,7 @@ fn a_run_that_nobody_can_ask_holds_one_model_at_a_time_and_says_the_same() {
 }
 
 #[test]
-fn a_model_in_half_precision_is_asked_what_it_can_answer() {
+fn half_precision_model_skips_gradient_methods() {
     let spec = spec(&["bert-tiny"], &["integrated_gradients", "attention"], 8);
     let (mut desk, mut run) = (Desk { dtype: Dtype::Bf16, ..Desk::new() }, opened(&spec));
     run.run(&mut desk).unwrap();
@@ -275,7 +275,7 @@ fn a_model_in_half_precision_is_asked_what_it_can_answer() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
+fn cancelled_run_answers_questions() {
     let spec = spec(&["bert-tiny"], &["attention"], 60);
     let (mut desk, mut run) = (Desk { cancel_after: 12, ..Desk::new() }, opened(&spec));
     assert!(matches!(run.run(&mut desk), Err(Fault::Cancelled)));
@@ -298,7 +298,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
 
 /// Regression: the answer to a typed sentence used to be delayed by most of a second when even eight times the steps left a large error.
 #[test]
-fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
+fn typed_sentence_gets_planned_steps_then_doubled_steps() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);
     let path = &mut spec.integrated_gradients;
     (path.steps, path.most_steps, path.tolerance) = (2, 8, 1e-6);
@@ -323,7 +323,7 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
 
 /// Regression: a sentence with only its mask used to end the whole run, unreadable rows were not reported, and a folder was refused.
 #[test]
-fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_asked() {
+fn bad_rows_are_omitted_and_the_rest_runs() {
     let folder = tempfile::tempdir().unwrap();
     let rows = [
         r#"{"id":"a","tokens":["The","dogs","[MASK]","barking"],"rationales":[[]],"answer":"are"}"#,
@@ -368,7 +368,7 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
 /// Regression: doubled steps used to be missing from the remaining time and from the progress, which stopped at the end of a step while
 /// they ran.
 #[test]
-fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
+fn progress_includes_doubled_steps() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
     let path = &mut spec.integrated_gradients;
     (path.steps, path.most_steps, path.tolerance) = (2, 16, 1e-6);
@@ -387,7 +387,7 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
 
 /// Regression: the forecast time used to cover only the planned steps, even when every row needed more.
 #[test]
-fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
+fn forecast_includes_doubled_steps_and_its_basis() {
     let of = |tolerance: f64, most_steps: usize| {
         let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
         let path = &mut spec.integrated_gradients;
@@ -411,7 +411,7 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
 }
 
 #[test]
-fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
+fn questions_are_answered_and_invalid_ones_become_notices() {
     let spec = spec(&["bert-tiny"], &["attention"], 8);
     let text = |text: &str| {
         let asked = SentenceQuestion { text: text.into(), answer: None, models: Vec::new(), methods: Vec::new() };

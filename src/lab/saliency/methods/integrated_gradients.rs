@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn of_a_linear_function_they_are_weight_times_input(
+        fn linear_function_gives_weight_times_input(
             pairs in prop::collection::vec((-8i8..8, -8i8..8), 1..12), power in 0u32..4,
         ) {
             let (x, w): (Vec<f32>, Vec<f32>) =
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_doubled_until_the_sum_is_what_is_gained() {
+    fn steps_double_until_scores_sum_to_the_gain() {
         let steep = |x: &[f32]| f64::from(x[0]).powi(9);
         let slope = |x: &[f32]| vec![9.0 * x[0].powi(8)];
         let path = PathSpec { steps: 2, tolerance: 0.01, most_steps: 64, ..PathSpec::default() };

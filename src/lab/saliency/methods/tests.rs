@@ -36,7 +36,7 @@ fn cases<'a>((inputs, predicted): &'a (Vec<Input>, Vec<Vec<u32>>), names: &'a [&
 }
 
 #[test]
-fn a_method_is_called_as_its_file_is() {
+fn method_ids_match_file_names() {
     assert_eq!(METHODS.iter().map(|m| m.id()).collect::<Vec<_>>(), NAMES);
     for method in METHODS {
         assert_eq!(named(&method.short().to_lowercase()).map(|m| m.id()), Some(method.id()));
@@ -46,7 +46,7 @@ fn a_method_is_called_as_its_file_is() {
 }
 
 #[test]
-fn equal_inputs_have_equal_scores_and_what_else_is_in_the_batch_changes_none() {
+fn scores_do_not_depend_on_the_batch() {
     let texts = ["The old dog barks and the cat [MASK].", "A cat [MASK].", "The old dog barks and the cat [MASK]."];
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny", "roberta-tiny"] {
         let (model, spec) = (model(name), quick());
@@ -76,7 +76,7 @@ fn equal_inputs_have_equal_scores_and_what_else_is_in_the_batch_changes_none() {
 }
 
 #[test]
-fn integrated_gradients_add_up_to_what_is_gained() {
+fn integrated_gradients_sum_to_the_gain() {
     for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
         let model = model(name);
         let asked = asked(&model, &["The capital is [MASK]", "The dogs [MASK]"]);
@@ -106,7 +106,7 @@ fn integrated_gradients_add_up_to_what_is_gained() {
 }
 
 #[test]
-fn a_word_that_is_taken_away_takes_its_loss_with_it() {
+fn occlusion_scores_equal_the_loss() {
     let (model, spec) = (model("bert-mini"), quick());
     let asked = asked(&model, &["The xylophonist near the gate [MASK] ."]);
     let all = cases(&asked, &["a"]);
@@ -121,7 +121,7 @@ fn a_word_that_is_taken_away_takes_its_loss_with_it() {
 }
 
 #[test]
-fn attention_from_the_mask_sums_to_one_and_rollout_too() {
+fn attention_and_rollout_sum_to_one() {
     let model = model("bert-mini");
     let asked = asked(&model, &["The dogs near the gate [MASK] ."]);
     let all = cases(&asked, &["a"]);
@@ -150,7 +150,7 @@ fn attention_from_the_mask_sums_to_one_and_rollout_too() {
 }
 
 #[test]
-fn both_directions_read_the_matrix_as_it_is_written() {
+fn attention_directions_read_rows_and_columns() {
     // There is one head with three tokens; the row is the attending token.
     let all = Array::new([1, 1, 3, 3], vec![0.1, 0.2, 0.7, 0.3, 0.3, 0.4, 0.5, 0.25, 0.25]);
     assert_eq!(to_mask(&all, 0, &[1], 3), [[0.2f32, 0.3, 0.25].map(f64::from).to_vec()]);
@@ -159,7 +159,7 @@ fn both_directions_read_the_matrix_as_it_is_written() {
 }
 
 #[test]
-fn what_a_model_cannot_give_is_refused_with_the_reason() {
+fn unavailable_methods_are_refused_with_a_reason() {
     let spec = Spec::shipped();
     let refused = |model: &Model, spec: &Spec| -> Vec<&'static str> {
         METHODS.iter().filter(|m| m.refuses(model, spec).is_some()).map(|m| m.id()).collect()

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_word_is_a_deletion_and_an_insertion_unless_it_is_paired() {
+    fn replaced_word_is_deletion_and_insertion_unless_paired() {
         let slots = common_subsequence(&words("the man went blind"), &words("the boy went blind"));
         assert_eq!(
             pairs(&slots),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_alignment_is_completed_and_checked() {
+    fn given_alignment_is_completed_and_checked() {
         let slots = given(&[(0, 1), (2, 2)], 3, 4).unwrap();
         assert_eq!(
             pairs(&slots),
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_word_stands_once(
+        fn every_word_occurs_once(
             a in proptest::collection::vec(0u8..4, 0..10), b in proptest::collection::vec(0u8..4, 0..10),
         ) {
             let slots = common_subsequence(&a, &b);

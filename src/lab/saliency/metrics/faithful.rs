@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_by_hand() {
+    fn differences_match_hand_computation() {
         let f = faithfulness(0.9, 0.8, 0.1);
         assert!((f.sufficiency - 0.1).abs() < 1e-12 && (f.comprehensiveness - 0.8).abs() < 1e-12, "{f:?}");
         assert_eq!(over_sizes(0.9, &[]), None);

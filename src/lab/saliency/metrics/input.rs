@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_refused_with_the_reason() {
+    fn invalid_inputs_are_refused_with_a_reason() {
         let new =
             |scores: &[Option<f64>], golds: Vec<Vec<usize>>| Scored::new("x", words("a b"), scores.to_vec(), golds);
         assert_eq!(new(&[Some(1.0)], vec![]), Err(InputError::Lengths { scores: 1, words: 2 }));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn case_does_not_keep_words_from_being_aligned_but_strings_apart() {
+    fn alignment_ignores_case_but_string_matching_does_not() {
         let (o, p) = (scored("The dog", &[0.2, 0.1]), scored("Oh the dog", &[0.0, 0.2, 0.1]));
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(slots.iter().filter(|s| s.original.is_some() && s.perturbed.is_some()).count(), 2);

@@ -44,7 +44,7 @@ pub struct Single {
     pub random_f1: Option<f64>,
     /// Length of the gold rationale divided by the length of the input.
     pub ratio: Option<f64>,
-    /// True if a gold rationale is known but empty. Its F1 is 0 whatever the prediction.
+    /// True if a gold rationale is known but empty. Its F1 is 0 for any prediction.
     pub empty_gold: bool,
 }
 

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn rankings_by_hand() {
+    fn map_matches_hand_computation() {
         assert_eq!(mean_average_precision(&["a", "b", "c"], &["a", "b", "c"]), 1.0);
         let swapped = mean_average_precision(&["a", "b", "c"], &["b", "a", "c"]);
         assert!((swapped - 2.0 / 3.0).abs() < 1e-12, "{swapped}");
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_formula(
+        fn map_equals_the_formula(
             a in proptest::collection::vec(0u8..6, 0..14), b in proptest::collection::vec(0u8..6, 0..14),
         ) {
             prop_assert!((mean_average_precision(&a, &b) - plainly(&a, &b)).abs() < 1e-12);

@@ -54,21 +54,21 @@ mod tests {
     }
 
     #[test]
-    fn inserted_words_face_a_virtual_word() {
+    fn inserted_words_pair_with_a_virtual_word() {
         let slots = common_subsequence(&["a", "b", "c"], &["a", "new", "b", "c"]);
         let (o, p) = facing(&some(&[0.5, 0.3, 0.2]), &some(&[0.5, 0.1, 0.25, 0.15]), &slots);
         assert_eq!((o, p), (vec![0.5, 0.0, 0.3, 0.2], vec![0.5, 0.1, 0.25, 0.15]));
     }
 
     #[test]
-    fn words_outside_the_ranking_are_no_pair() {
+    fn unranked_words_form_no_pair() {
         let slots = common_subsequence(&["a", "[MASK]", "c"], &["a", "[MASK]", "c"]);
         let (o, p) = facing(&[Some(0.5), None, Some(0.2)], &[Some(0.4), None, None], &slots);
         assert_eq!((o, p), (vec![0.5, 0.2], vec![0.4, 0.0]));
     }
 
     #[test]
-    fn equal_scores_correlate_fully_and_constant_ones_not_at_all() {
+    fn equal_scores_correlate_fully_and_constant_scores_do_not() {
         let slots = common_subsequence(&["a", "b", "c"], &["a", "b", "c"]);
         let scores = some(&[0.5, 0.3, 0.1]);
         let found = correlation(&scores, &scores, &slots).unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn small_scores_are_noise() {
+    fn small_scores_are_set_to_zero() {
         assert_eq!(without_noise(&[1.0, -0.011, 0.009, 0.0], 0.01), [1.0, -0.011, 0.0, 0.0]);
         assert!(suits("dispens") && suits("Import.") && !suits("Trans.") && !suits("transformation"));
     }

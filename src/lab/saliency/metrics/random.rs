@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn with_several_rationales_it_is_drawn_near_the_mean_over_all_choices() {
+    fn several_rationales_give_a_simulated_mean() {
         let golds = [vec![0, 1], vec![2]];
         let ranked: Vec<usize> = (0..6).collect();
         let all = subsets(6, 2);
@@ -137,7 +137,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn expected_map_is_what_draws_tend_to(
+        fn draws_converge_to_expected_map(
             a in proptest::collection::vec(0u8..5, 0..9), b in proptest::collection::vec(0u8..5, 0..9),
         ) {
             let (exact, mean) = (expected_map(&a, &b), drawn(&a, &b, 3_000));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f1_by_hand() {
+    fn f1_matches_hand_computation() {
         // Two of three predicted words are among the four gold words, so F1 is 2 (2/3)(1/2) / (2/3 + 1/2).
         let f1 = token_f1(&[1, 2, 9], &[1, 2, 3, 4]);
         assert!((f1.f1 - 4.0 / 7.0).abs() < 1e-12, "{f1:?}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_gold_rationales_the_best_or_a_union_counts() {
+    fn best_rationale_or_union_counts() {
         let golds = [vec![0, 1], vec![2, 3], vec![7, 8]];
         let best = best_f1(&[0, 1, 2, 3], &golds, Several::Best).unwrap();
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12, "{best:?}");
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unions_are_never_worse_and_scores_stay_in_range(
+        fn unions_are_never_worse(
             predicted in proptest::collection::vec(0usize..12, 0..8),
             golds in proptest::collection::vec(proptest::collection::vec(0usize..12, 0..6), 1..5),
         ) {

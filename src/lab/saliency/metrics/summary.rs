@@ -16,7 +16,7 @@ use stats::replicates::exact_floor;
 pub struct Delta {
     /// Mean F1 of the originals with a partner of the cell's kind, minus mean F1 of these partners.
     pub signed: Estimate,
-    /// Absolute value of the signed difference, the paper's F1Δ. The interval is that of the signed difference, folded at 0.
+    /// Absolute value of the signed difference, the paper's F1Δ. Its interval is the signed difference's interval, folded at 0.
     pub absolute: Estimate,
     /// Absolute difference, averaged over pairs.
     pub by_pair: Estimate,
@@ -81,7 +81,7 @@ pub struct Cell {
 /// An original, with the data for a cell.
 struct Seen<'j> {
     original: &'j Single,
-    /// The partners of the cell's kind that are inputs to the cell.
+    /// Partners of the cell's kind that pass its filter.
     partners: Vec<&'j Single>,
     /// The pairs of the original with partners of that kind.
     pairs: Vec<&'j Pair>,

@@ -48,7 +48,7 @@ fn cell_of(judged: &[Judged], perturbation: Option<&str>) -> Cell {
 }
 
 #[test]
-fn equal_rankings_agree_fully_and_identical_inputs_differ_in_nothing() {
+fn identical_inputs_agree_fully() {
     let judged: Vec<Judged> = (0..12).map(|i| example(i, i)).collect();
     let all = cell_of(&judged, None);
     assert_eq!((all.originals, all.pairs, all.pcc_total, all.pcc_kept), (12, 36, 24, 24));
@@ -62,7 +62,7 @@ fn equal_rankings_agree_fully_and_identical_inputs_differ_in_nothing() {
 }
 
 #[test]
-fn transformations_have_a_map_and_no_pcc() {
+fn transformations_have_map_but_no_pcc() {
     let judged: Vec<Judged> = (0..5).map(|i| example(i, i + 1)).collect();
     let trans = cell_of(&judged, Some("trans"));
     assert_eq!((trans.pairs, trans.pcc_total, trans.pcc, trans.map_star), (5, 0, None, None));
@@ -72,7 +72,7 @@ fn transformations_have_a_map_and_no_pcc() {
 }
 
 #[test]
-fn a_cell_of_one_kind_holds_its_partners_alone() {
+fn cell_of_one_kind_contains_only_its_partners() {
     let mut judged: Vec<Judged> = (0..4).map(|i| example(i, i + 2)).collect();
     judged[0].pairs.retain(|p| p.perturbation != "import");
     judged[0].missing.push("import".to_owned());
@@ -96,7 +96,7 @@ fn a_cell_of_one_kind_holds_its_partners_alone() {
 }
 
 #[test]
-fn what_is_not_defined_is_counted() {
+fn undefined_values_are_counted() {
     let constant = scored("c", &WORDS, &[0.2; 6], &[]);
     let varied = scored("v", &WORDS, &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], &[0]);
     let one = scored("one", &["the"], &[1.0], &[0]);
@@ -115,7 +115,7 @@ fn what_is_not_defined_is_counted() {
 
 /// The expected values come from numpy and scipy, computed from the scores independently of this code.
 #[test]
-fn parts_of_a_cell_and_their_differences_are_those_computed_apart() {
+fn cell_parts_and_differences_match_numpy() {
     let judged: Vec<Judged> = (0..9).map(|i| example(i, i + 1)).collect();
     let refs: Vec<&Judged> = judged.iter().collect();
     let right = |s: &Single| {
@@ -166,7 +166,7 @@ fn partners_do_not_count_as_independent() {
 /// With one partner per original, the interval of a mean over originals is Student's t interval. Regression: percentiles over ten resampled
 /// originals used to cover 88 % instead of 95 %.
 #[test]
-fn the_interval_of_a_mean_is_student_s_t_over_originals() {
+fn mean_interval_is_student_t_over_originals() {
     let mut judged: Vec<Judged> = (0..30).map(|i| example(i, i * 2 + 1)).collect();
     judged.iter_mut().for_each(|j| j.pairs.truncate(1));
     let values: Vec<f64> = judged.iter().map(|j| j.pairs[0].map).collect();
@@ -180,7 +180,7 @@ fn the_interval_of_a_mean_is_student_s_t_over_originals() {
 
 /// Regression: the correlation of a single pair used to have an interval of width 0.
 #[test]
-fn one_original_makes_no_certainty() {
+fn one_original_is_not_certain() {
     let one = cell_of(&[example(0, 1)], None);
     let ends = |e: Option<Estimate>| e.map(|e| (e.lo, e.hi));
     assert_eq!((ends(one.pcc_all), ends(one.random_f1)), (Some((-1.0, 1.0)), Some((0.0, 1.0))));
@@ -193,7 +193,7 @@ fn one_original_makes_no_certainty() {
 
 /// Regression: intervals from percentiles over few resampled originals, with the mean chance level treated as exact, used to be too narrow.
 #[test]
-fn chance_is_beaten_by_a_paired_t_over_originals() {
+fn comparison_with_chance_is_paired_over_originals() {
     let judged: Vec<Judged> = (0..8).map(|i| example(i, i)).collect();
     let found = cell_of(&judged, None);
     let (above, f1, chance) = (found.f1_above.unwrap(), found.token_f1.unwrap(), found.random_f1.unwrap());
@@ -205,7 +205,7 @@ fn chance_is_beaten_by_a_paired_t_over_originals() {
 }
 
 #[test]
-fn rankings_are_compared_on_the_inputs_that_both_have() {
+fn rankings_are_compared_on_common_inputs() {
     let a: Vec<Judged> = (0..20).map(|i| example(i, i)).collect();
     let mut b: Vec<Judged> = (1..25).map(|i| example(i, i + 3)).collect();
     b[2].pairs.pop();
@@ -223,7 +223,7 @@ fn rankings_are_compared_on_the_inputs_that_both_have() {
 }
 
 #[test]
-fn the_curve_puts_originals_with_their_partners_where_their_ratio_is() {
+fn curve_bins_originals_with_their_partners() {
     let mut judged: Vec<Judged> = (0..10).map(|i| example(i, i + 1)).collect();
     judged[0].original.ratio = Some(1.0);
     judged[1].original.ratio = None;
@@ -240,7 +240,7 @@ fn estimate(mean: f64) -> Option<Estimate> {
 }
 
 #[test]
-fn tables_have_the_paper_s_layout_in_every_form() {
+fn tables_have_the_papers_layout_in_every_format() {
     let rows: Vec<Accuracy> = ["original", "all"]
         .into_iter()
         .flat_map(|sample| {
@@ -283,7 +283,7 @@ fn tables_have_the_paper_s_layout_in_every_form() {
 }
 
 #[test]
-fn tables_of_interpretability_are_by_method_or_by_perturbation() {
+fn interpretability_tables_are_by_method_or_perturbation() {
     let row = |perturbation: &str, f1: f64| Interpretability {
         model: "m|=1".into(),
         method: "ATT".into(),

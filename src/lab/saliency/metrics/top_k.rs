@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_rounded_half_up_and_held_to_the_input() {
+    fn sizes_are_rounded_half_up_and_clamped() {
         for (ratio, words, k) in
             [(0.5, 5, 3), (0.3, 5, 2), (0.29, 5, 1), (0.01, 9, 1), (2.0, 4, 4), (0.5, 0, 0), (f64::NAN, 3, 1)]
         {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_keep_the_order_of_the_sentence() {
+    fn tied_scores_keep_sentence_order() {
         assert_eq!(order(&[0.2, 0.5, 0.2, 0.5]), [1, 3, 0, 2]);
         assert_eq!(order(&[-0.0, 0.0, -0.0]), [0, 1, 2]);
         assert_eq!(order(&[f64::NAN, -1.0, f64::NAN, 3.0]), [3, 1, 0, 2]);

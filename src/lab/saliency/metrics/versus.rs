@@ -60,7 +60,7 @@ pub struct Versus {
     pub originals: usize,
     /// Number of scores compared.
     pub items: usize,
-    /// Numbers of unmatched scores: those that exist only in the first ranking, and those only in the second.
+    /// Numbers of unmatched scores: only in the first ranking, and only in the second.
     pub unmatched: [usize; 2],
 }
 

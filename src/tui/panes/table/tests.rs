@@ -26,7 +26,7 @@ fn listed() -> State {
 
 /// Regression: headings such as `flips`, `at` and `dispens` used to be explained nowhere on their screen.
 #[test]
-fn every_head_of_a_list_is_explained_where_it_is() {
+fn column_headings_are_explained_on_their_screen() {
     let mut heads = 0;
     for screen in labs() {
         let mut state = State::new(Start::new());
@@ -47,7 +47,7 @@ fn every_head_of_a_list_is_explained_where_it_is() {
 }
 
 #[test]
-fn l_in_a_list_selects_a_column_and_leaves_the_slider() {
+fn l_in_a_list_selects_a_column() {
     let mut state = listed();
     let slider = |state: &State| setup::row(state, state.setup().unwrap().main()).unwrap().value;
     let before = slider(&state);
@@ -58,7 +58,7 @@ fn l_in_a_list_selects_a_column_and_leaves_the_slider() {
 }
 
 #[test]
-fn a_selected_column_that_does_not_fit_comes_into_sight() {
+fn selected_column_becomes_visible() {
     let mut state = listed();
     let drawn = |state: &State| {
         let mut terminal = Terminal::new(TestBackend::new(34, 8)).unwrap();
@@ -76,7 +76,7 @@ fn a_selected_column_that_does_not_fit_comes_into_sight() {
 /// Regression: a filter used to hide the sign of the sort column, and the list did not say so if it was sorted by a column that did not
 /// fit.
 #[test]
-fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
+fn list_title_shows_sorting_and_filter() {
     let mut state = listed();
     let drawn = |state: &State, columns: u16| {
         let mut terminal = Terminal::new(TestBackend::new(columns, 8)).unwrap();
@@ -97,7 +97,7 @@ fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
 
 /// Regression: after a filter, the cursor used to be on the first row.
 #[test]
-fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
+fn escape_restores_cursor_from_before_the_filter() {
     let mut state = listed();
     keys(&mut state, "j j");
     let method = |state: &State| state.screens.interventions.method.clone();
@@ -112,7 +112,7 @@ fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
 
 /// Regression: methods sorted by name used to be labelled "smallest first", and a text column was not sorted.
 #[test]
-fn a_list_sorted_by_words_goes_from_a_to_z() {
+fn text_columns_are_sorted_alphabetically() {
     let mut state = listed();
     let words = |state: &State| state.view.toast.clone().unwrap_or_default();
     let columns = state.screen().table(&state, LIST).unwrap().columns.len();

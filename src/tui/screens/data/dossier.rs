@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_breaks_between_values_and_never_within_them() {
+    fn json_breaks_only_between_values() {
         let json = r#"line 1: {"a":["x",",","b,\",\"c"],"n":[1,2]}"#;
         assert_eq!(spaced(json), r#"line 1: {"a":["x", ",", "b,\",\"c"], "n":[1, 2]}"#);
     }

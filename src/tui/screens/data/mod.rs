@@ -77,7 +77,7 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// Names of the sets in the list: built-in ones, then those that questions were asked about.
+/// Names of the sets in the list: the built-in ones, then sets in questions.
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = state.screens.data.sets.iter().map(|s| s.id.clone()).collect();
     let asked = state.board.sets.iter().map(|d| &d.set);

@@ -11,7 +11,7 @@ fn state() -> State {
 }
 
 #[test]
-fn built_in_sets_come_first_and_asked_ones_behind() {
+fn built_in_sets_are_listed_first() {
     let mut state = state();
     let own = listed(&state).len();
     assert!(own > 2);
@@ -23,7 +23,7 @@ fn built_in_sets_come_first_and_asked_ones_behind() {
 
 /// Regression: the column of rows used to be empty with another lab's settings.
 #[test]
-fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
+fn built_in_sets_show_row_counts_for_every_lab() {
     for lab in crate::screens::labs() {
         let mut state = state();
         state.show(lab.id());
@@ -39,7 +39,7 @@ fn every_built_in_set_has_its_rows_whatever_lab_was_shown() {
 }
 
 #[test]
-fn cancelling_counts_once_for_all_questions_so_far() {
+fn cancelling_covers_all_questions_so_far() {
     let mut state = state();
     assert!(SCREEN.interrupt(&mut state).is_none(), "no question is pending");
     ask(&mut state, DataQuestion::Inspect);
@@ -52,7 +52,7 @@ fn cancelling_counts_once_for_all_questions_so_far() {
 }
 
 #[test]
-fn the_message_of_a_cancellation_goes_when_all_have_stopped() {
+fn cancellation_message_ends_when_all_have_stopped() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     SCREEN.interrupt(&mut state);
@@ -64,7 +64,7 @@ fn the_message_of_a_cancellation_goes_when_all_have_stopped() {
 }
 
 #[test]
-fn a_question_carries_what_the_lab_is_set_up_with() {
+fn question_contains_the_labs_settings() {
     let mut state = state();
     crate::setup::typed(&mut state, "task.examples", "500").unwrap();
     let effects = ask(&mut state, DataQuestion::Doctor);
@@ -100,7 +100,7 @@ fn inspection() -> engine::data::DataInspection {
 }
 
 #[test]
-fn the_page_says_what_is_being_done_and_which_key_cancels_it() {
+fn page_shows_progress_and_cancel_key() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     ask(&mut state, DataQuestion::Doctor);
@@ -114,7 +114,7 @@ fn the_page_says_what_is_being_done_and_which_key_cancels_it() {
 }
 
 #[test]
-fn what_a_set_holds_fits_its_room_and_cannot_steer_the_terminal() {
+fn set_contents_fit_and_are_printable() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     answered(&mut state, 1, DataAnswer::Inspected(Box::new(inspection())));
@@ -129,7 +129,7 @@ fn what_a_set_holds_fits_its_room_and_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn rows_that_were_lost_are_marked_and_none_lost_are_not() {
+fn only_dropped_rows_are_highlighted() {
     use crate::theme::Role;
     let mut state = state();
     let mut shown = |line: &str| {
@@ -147,7 +147,7 @@ fn rows_that_were_lost_are_marked_and_none_lost_are_not() {
 }
 
 #[test]
-fn the_list_shows_the_rows_that_were_counted_and_the_state_of_the_latest_question() {
+fn list_shows_row_counts_and_latest_state() {
     let mut state = state();
     let drawn = |state: &State| {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
@@ -166,7 +166,7 @@ fn the_list_shows_the_rows_that_were_counted_and_the_state_of_the_latest_questio
 }
 
 #[test]
-fn the_oldest_question_that_has_reported_is_the_one_in_sight() {
+fn oldest_question_with_progress_is_shown() {
     let mut state = state();
     ask(&mut state, DataQuestion::Inspect);
     SCREEN.travel(&mut state, LIST, 1);

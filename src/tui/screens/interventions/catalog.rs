@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_registered_method_can_be_shown_and_slid() {
+    fn registered_methods_have_titles_and_sliders() {
         let catalog = Catalog::registered();
         assert!(catalog.methods.len() >= 4 && Catalog::sample().methods.len() == 4);
         for method in &catalog.methods {

@@ -95,7 +95,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// The longest title of the scores that fits. All forms name the examples, because the list and the answer have others.
+/// The longest title of the scores that fits. All forms say which examples are scored, because the list and the answer use others.
 fn title_of_scores(state: &State, drawn: &str, room: usize) -> String {
     let (view, oracle) = (view(state), oracle_name(view(state).oracle));
     let (symbol, model) = (method(state).map_or("strength", |m| m.parameter.symbol.as_str()), last_part(&view.model));
@@ -185,7 +185,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            // A value that does not count as a result would look like one next to the others.
+            // Without a mark, a value that does not count as a result would look like one that does.
             let mark = doubtful && role != Role::Completeness;
             let text = match intervals || role == Role::Reliability {
                 true => estimate(b, p.beside.replicates),
@@ -206,8 +206,8 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(forms.into_iter().find(fits).unwrap_or_else(|| form(format!(" {at}:"), " ", false)))
 }
 
-/// n: C is measured on all test examples, S and therefore R on those with the other property. Of tokens and their texts, texts are
-/// counted, because intervals are over them.
+/// Formats n. C is measured on all test examples; S and therefore R are measured on those with the other property. If tokens are read,
+/// counts their texts, because intervals are over texts.
 fn count(p: &ReliabilityFinding) -> String {
     let ([c, s], unit) = p.beside.texts.map_or(([p.n_c, p.n_s], ""), |texts| (texts, " texts"));
     match c == s {
@@ -415,7 +415,7 @@ mod tests {
 
     /// Each part of S has its own n; with a single property nothing is added. The lost property is named.
     #[test]
-    fn the_properties_behind_s_are_told() {
+    fn s_is_split_by_property() {
         let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();
         let one = point(&sample::results());
         assert_eq!((by_property(&one, 200), lost(&one)), (None, "the other property".to_owned()));

@@ -116,7 +116,7 @@ fn aim(v: &ExampleFinding, target: &str) -> Option<String> {
     let aim = match method.goal {
         _ if method.is_control => "none, it is a control".to_owned(),
         Goal::Nullifying => format!("remove {name} ({} each)", probability(1.0 / shifts.len() as f64)),
-        // The forms are in the order of the numbers; other targets have no correct form.
+        // The number's two forms are in a fixed order, so the other form is known; other targets have no single alternative.
         Goal::Counterfactual => match shifts.get(1 - v.correct.min(1)) {
             Some(other) if target == "subject_number" && v.words.len() == 2 => {
                 format!("set {name} to {}", other.label)
@@ -177,7 +177,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     let registered = find(&v.method).filter(|method| !method.is_control);
     for (property, shifts) in &v.oracle {
         let name = property.replace('_', " ");
-        // The oracle's output for a property that the sentence does not have means nothing.
+        // The oracle's output for a property that the sentence does not have is meaningless.
         if is_absent(property) {
             let text = format!("{}: none in this sentence", printable(&name));
             lines.push(Line::styled(text, theme.style(Role::Dim)));
@@ -189,7 +189,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
             Some(Goal::Counterfactual) => "set",
             None => "edit",
         };
-        // A removal that makes another value the most probable one has not set it.
+        // A removal that makes another value the most probable has not set that value.
         let is_flip = sign != "remove";
         lines.extend(group(state, form, &format!("{sign} {name}"), shifts, (None, is_flip)));
     }
@@ -197,8 +197,8 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// A name and one line per value: the probability before and after, and the direction of the change. `is_flip`: a new most probable value
-/// is what the edit is for.
+/// Formats a name and one line per value: the probability before and after, and the direction of the change. `is_flip` is true if the
+/// edit is meant to change the most probable value.
 fn group(
     state: &State,
     form: Form,

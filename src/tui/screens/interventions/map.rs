@@ -32,7 +32,7 @@ const BELOW: u16 = 3;
 /// Minimum height of a pane with lines below the map, in rows.
 const TALL: u16 = 9;
 
-/// Key of the drawn method on the map: with the options in the setup or, if these were not run, as it was run.
+/// Key of the drawn method on the map: with the options in the setup or, if these were not run, with the options of the run.
 fn key(state: &State) -> Option<MethodKey> {
     let (view, key) = (view(state), method_key(state));
     let mine = results(state).map.iter().filter(|c| c.model == view.model && c.value.point.oracle == view.oracle);

@@ -24,7 +24,7 @@ pub struct Readout<'a> {
     pub exact: bool,
 }
 
-/// Drawn curve: with the options in the setup or, if these were not run, as the method was run.
+/// The drawn curve: with the options in the setup or, if these were not run, with the options of the run.
 pub fn curve(state: &State) -> Option<&Curve> {
     let (results, key) = (results(state), method_key(state));
     results.curve(&view(state).model, &key, view(state).oracle).or_else(|| {
@@ -35,7 +35,8 @@ pub fn curve(state: &State) -> Option<&Curve> {
     })
 }
 
-/// The point at the marker, from the curve or the slider's answer, whichever has more examples; failing both, the curve's nearest point.
+/// The point at the marker, from the curve or from the slider's answer, whichever has more examples. If neither has it, the curve's
+/// nearest point.
 pub fn readout(state: &State) -> Option<Readout<'_>> {
     let marker = marker(state);
     let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
@@ -130,7 +131,8 @@ fn asked_example(results: &Results) -> Option<&Tagged<ExampleFinding>> {
     results.point.as_ref()?.example.as_ref()
 }
 
-/// The example of the drawn method, of which a recording may have an earlier answer; without one, the latest example.
+/// The latest example of the drawn method, which in a recording may be an earlier answer; if it has none, the latest example of any
+/// method.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     let (found, key, model) = (results(state), method_key(state), &view(state).model);
     let mine =
@@ -242,8 +244,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Descriptions of the front from the longest to the shortest, and whether it has a knee. Each names the knee, or why there is none, and
-/// the number of dominated settings. The number comes before any part that may be cut.
+/// Descriptions of the front from the longest to the shortest, and whether it has a knee. Each names the knee (or why there is none) and
+/// the number of dominated settings. That number comes before any part that may be cut.
 fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
@@ -287,7 +289,7 @@ fn pareto_figure(state: &State) -> Option<Figure> {
     figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)
 }
 
-/// The inputs of the curves, the plane and its front, as long as results are not changed in place.
+/// Inputs of the curves, the plane and its front; valid until results change in place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inputs {
     of_plane: (ResultsPlace, String, OracleKind),
@@ -307,7 +309,7 @@ fn inputs(state: &State) -> Inputs {
     }
 }
 
-/// Derives the curves, the plane and its front again, unless a key or the mouse left their inputs unchanged.
+/// Derives the curves, the plane and its front again if their inputs or the results may have changed.
 pub(crate) fn derive_figures(state: &mut State) {
     let inputs = inputs(state);
     let before = view_mut(state).derived_from.take().filter(|_| !state.view.has_news);

@@ -37,7 +37,7 @@ const LEGEND_OF_TWO: &[&str] = &[
     "C: target changes; S: rest stays; R: both",
 ];
 
-/// Methods in the setup, once for each set of options. The drawn method is added if it is not among them, because the cursor is on it.
+/// Methods in the setup, once for each set of options. The drawn method is added if it is missing, because the cursor is on it.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
@@ -79,7 +79,7 @@ fn made(state: &State) -> Table {
             (Some(o), _) => (score(value(o)), Some(value(o))),
             (None, Some(p)) if other(p).is_nan() => none(),
             (None, Some(p)) if counts => (score(other(p)), Some(other(p))),
-            // Without a number, the row comes after the rows that count.
+            // Rows without a number come last.
             (None, Some(p)) => (format!("{}!", score(other(p))), None),
             (None, None) => none(),
         };
@@ -140,7 +140,7 @@ fn made(state: &State) -> Table {
         columns: vec!["method", "R", "C", "S", "aim", beside, "strength", "flips %", "distance ×"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
-        // At this width, the interval fits at 120 columns.
+        // With this width, the interval fits on a screen of 120 columns.
         first: Some(8),
         note: note.unwrap_or_default(),
         legend: if few { LEGEND_OF_TWO } else { LEGEND },
@@ -252,7 +252,6 @@ pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
     }
 }
 
-/// Draws the next or the previous method in the list that the shown run has.
 pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     let all = listed(state);
     let order = table(state).order(state.here(), METHODS);

@@ -47,7 +47,6 @@ use labs::{self, Answer, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
 pub const METHODS: Pane = Pane("methods");
-/// C, S and R by strength.
 pub const CURVES: Pane = Pane("scores");
 /// C against S for all methods.
 pub const PARETO: Pane = Pane("trade-off");
@@ -105,7 +104,7 @@ pub struct View {
 
 impl View {
     pub fn new(start: &Start) -> Self {
-        #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+        #[allow(unreachable_patterns, reason = "with only one lab, the last arm is unreachable")]
         let spec = match &start.spec {
             labs::Spec::Interventions(spec) => (**spec).clone(),
             _ => Spec::shipped(),
@@ -191,7 +190,7 @@ pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-#[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+#[allow(unreachable_patterns, reason = "with only one lab, the last arm is unreachable")]
 fn own(spec: &labs::Spec) -> Option<&Spec> {
     match spec {
         labs::Spec::Interventions(spec) => Some(spec),
@@ -333,7 +332,7 @@ impl Screen for Interventions {
 
     fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
         let to = match pane {
-            // The figure in sight, if it is one of the method under the cursor.
+            // The visible figure, if it shows the method under the cursor.
             METHODS => match state.place(ID).shown(SLOTS[FIGURES]) {
                 PROBES => CURVES,
                 figure => figure,
@@ -414,7 +413,7 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
-                    // The recorded spec may not run the shown method, whose chart would then be empty.
+                    // If the recorded spec does not run the shown method, its chart would be empty.
                     let shown = view.spec.methods.iter().any(|m| m.name == view.method);
                     if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
                         (view.method, view.nth) = (first.name.clone(), 0);

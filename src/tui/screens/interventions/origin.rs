@@ -36,7 +36,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             let example = example(state)?;
             let what = format!("example {} of {}", example.value.index + 1, example.value.of);
             let mut origin = origin_of(state, what, example);
-            // A single example is not an estimate that is refined, so it has no state.
+            // A single example is not refined like an estimate, so it has no state.
             origin.entries.retain(|(key, _)| key != "state");
             Some(origin)
         }
@@ -59,7 +59,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     }
 }
 
-/// The scores of the answer and the list, which differ from those of the figure on all examples.
+/// The scores of the answer and the list; the figure shows scores on all examples instead.
 fn held_out(v: &OptimumFinding) -> String {
     let shown = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
     let strengths = match chosen_range(v) {

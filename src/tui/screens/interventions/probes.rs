@@ -51,7 +51,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let shown =
         if lines.len() <= usize::from(inner.height) { complete } else { complete.min(probes.len() - first - 1) };
     frame.render_widget(Paragraph::new(lines), inner);
-    // Lines below the last probe have no place of their own, but the mark also says that they exist.
+    // Lines below the last probe are not counted as rows, but the mark also shows that they exist.
     scroll_mark(frame, area, state, (first, shown, probes.len()));
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn in_words(classifier: &str) -> String {
     format!("{shape}, rate {rate}")
 }
 
-/// `[98.1, 99.0]`, in points.
+/// Formats an interval in percentage points: `[98.1, 99.0]`.
 fn ends(e: &Estimate) -> String {
     beside(*e, None, |share| format!("{:.1}", 100.0 * share))
 }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_classifier_is_named_in_words() {
+    fn classifier_is_described_in_words() {
         assert_eq!(in_words("1x64 lr 1e-4"), "1 layer of 64, rate 1e-4");
         assert_eq!(in_words("2x256 lr 1e-2"), "2 layers of 256, rate 1e-2");
         assert_eq!(in_words("linear lr 1e-4"), "linear, rate 1e-4");

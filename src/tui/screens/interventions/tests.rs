@@ -40,7 +40,7 @@ fn points(effects: &[Effect]) -> Vec<PointQuestion> {
 
 /// Regression: the columns `own directions` and `nullifying` used to overlap.
 #[test]
-fn the_columns_of_the_picker_are_kept_apart() {
+fn picker_columns_do_not_overlap() {
     use crate::popups::Picker;
     let mut state = state();
     view_mut(&mut state).catalog = Catalog::registered();
@@ -57,7 +57,7 @@ fn the_columns_of_the_picker_are_kept_apart() {
 }
 
 #[test]
-fn steps_go_along_the_grid_and_stop_at_its_ends() {
+fn steps_follow_the_grid_and_stop_at_its_ends() {
     let mut state = started();
     let asked = points(&turn(&mut state, setup::STRENGTH, 1));
     assert_eq!((marker(&state), asked[0].value), (0.136, 0.136));
@@ -73,7 +73,7 @@ fn steps_go_along_the_grid_and_stop_at_its_ends() {
 }
 
 #[test]
-fn an_option_asks_for_a_point_and_back_at_its_default_leaves_the_spec() {
+fn option_requests_a_point_and_default_restores_the_spec() {
     let mut state = started();
     let before = view(&state).spec.clone();
     let asked = points(&typed(&mut state, "method.pgd.steps", "20").unwrap());
@@ -85,7 +85,7 @@ fn an_option_asks_for_a_point_and_back_at_its_default_leaves_the_spec() {
 }
 
 #[test]
-fn a_default_that_the_run_spelled_out_comes_back_spelled_out() {
+fn explicit_default_of_the_run_stays_explicit() {
     let mut state = state();
     view_mut(&mut state).spec.methods[2].options.insert("steps".into(), 40.0);
     job::run(&mut state);
@@ -95,7 +95,7 @@ fn a_default_that_the_run_spelled_out_comes_back_spelled_out() {
 }
 
 #[test]
-fn a_method_dropped_and_taken_back_keeps_its_place() {
+fn method_unticked_and_ticked_keeps_its_position() {
     let mut state = started();
     let before = view(&state).spec.clone();
     picker::toggle(&mut state, "fgsm");
@@ -106,7 +106,7 @@ fn a_method_dropped_and_taken_back_keeps_its_place() {
 }
 
 #[test]
-fn a_method_that_does_not_run_says_so_and_has_no_options() {
+fn method_outside_the_run_has_a_message_and_no_options() {
     let mut state = state();
     picker::toggle(&mut state, "pgd");
     assert!(row(&state, setup::METHOD).unwrap().text.contains("not run"));
@@ -115,7 +115,7 @@ fn a_method_that_does_not_run_says_so_and_has_no_options() {
 
 /// Regression: `m` used to select methods outside the run; the engine fitted one for minutes while the next run waited.
 #[test]
-fn the_next_method_is_one_of_the_run_and_no_key_asks_for_another() {
+fn method_keys_stay_within_the_run() {
     use crate::popups::Picker as _;
     let mut state = state();
     view_mut(&mut state).spec.methods.retain(|m| ["pgd", "alterrep"].contains(&m.name.as_str()));
@@ -141,7 +141,7 @@ fn the_next_method_is_one_of_the_run_and_no_key_asks_for_another() {
 }
 
 #[test]
-fn two_settings_of_one_method_are_drawn_in_turn() {
+fn settings_of_one_method_are_drawn_in_turn() {
     let mut state = state();
     let second = MethodSpec { options: [("steps".to_owned(), 10.0)].into(), ..MethodSpec::named("pgd") };
     view_mut(&mut state).spec.methods.push(second);
@@ -159,7 +159,7 @@ fn two_settings_of_one_method_are_drawn_in_turn() {
 }
 
 #[test]
-fn undo_takes_the_setup_back_to_what_was_run() {
+fn undo_restores_the_settings_of_the_run() {
     let mut state = started();
     let before = view(&state).spec.clone();
     typed(&mut state, "task.examples", "500").unwrap();
@@ -171,7 +171,7 @@ fn undo_takes_the_setup_back_to_what_was_run() {
 }
 
 #[test]
-fn the_view_keeps_to_models_and_oracles_that_the_setup_names() {
+fn view_keeps_to_models_and_oracles_of_the_setup() {
     let mut state = started();
     view_mut(&mut state).model = "gone".into();
     view_mut(&mut state).oracle = OracleKind::Linear;
@@ -181,14 +181,14 @@ fn the_view_keeps_to_models_and_oracles_that_the_setup_names() {
 }
 
 #[test]
-fn examples_go_round_once_their_number_is_known_and_not_before() {
+fn examples_cycle_once_their_number_is_known() {
     let mut state = started();
     assert!(example::step(&mut state, false).is_empty() && state.view.toast.is_some());
     assert_eq!(points(&example::step(&mut state, true))[0].example, 1);
 }
 
 #[test]
-fn the_axis_switches_from_the_methods_own_scale() {
+fn axis_switches_from_the_methods_scale() {
     let mut state = state();
     assert_eq!(scale(&state), Scale::Log);
     switch_axis(&mut state);
@@ -198,7 +198,7 @@ fn the_axis_switches_from_the_methods_own_scale() {
 }
 
 #[test]
-fn nothing_is_asked_of_a_run_that_failed_or_has_not_begun() {
+fn failed_or_unstarted_run_is_not_queried() {
     let mut state = state();
     assert!(ask_point(&mut state).is_empty());
     job::run(&mut state);
@@ -209,7 +209,7 @@ fn nothing_is_asked_of_a_run_that_failed_or_has_not_begun() {
 }
 
 #[test]
-fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
+fn early_point_is_requested_again_after_its_run() {
     let mut state = started();
     let done = |generation| Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
     assert!(SCREEN.on_event(&mut state, &done(7)).is_empty(), "the event belongs to a different run");
@@ -218,7 +218,7 @@ fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
 
 /// Regression: if no grid contained the marker and no strength was best, "refining" used to be shown after the run had ended.
 #[test]
-fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
+fn point_from_first_probes_is_requested_again_after_the_run() {
     let mut state = started();
     let asked = ask_point(&mut state);
     let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
@@ -239,7 +239,7 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
 /// Regression: after a change of the number of steps, the marker used to return to the default. The two settings were then shown at
 /// different strengths.
 #[test]
-fn other_options_are_asked_about_at_the_strength_that_is_shown() {
+fn changed_options_keep_the_shown_strength() {
     let mut state = started();
     let label = Label::new(&Spec::shipped(), "bert-mini");
     let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();
@@ -258,7 +258,7 @@ fn other_options_are_asked_about_at_the_strength_that_is_shown() {
 
 /// Regression: the pane used to keep an earlier method's or run's example, and noted it only if a line was free.
 #[test]
-fn an_example_says_which_edit_it_is_of() {
+fn example_names_its_edit() {
     let mut state = started();
     let asked = ask_point(&mut state);
     let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
@@ -288,7 +288,7 @@ fn an_example_says_which_edit_it_is_of() {
 
 /// Regression: after `{` the marker used to keep its position from another run.
 #[test]
-fn another_run_is_shown_at_its_best_strength() {
+fn other_run_is_shown_at_its_best_strength() {
     let mut state = started();
     let label = Label::new(&Spec::shipped(), "bert-mini");
     let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();
@@ -305,7 +305,7 @@ fn another_run_is_shown_at_its_best_strength() {
 }
 
 #[test]
-fn the_view_follows_the_recorded_commands() {
+fn view_follows_recorded_commands() {
     let mut live = started();
     let mut spec = view(&live).spec.clone();
     spec.models = vec!["gpt2-mini".into()];
@@ -320,7 +320,7 @@ fn the_view_follows_the_recorded_commands() {
 }
 
 #[test]
-fn the_marker_goes_to_the_stop_nearest_on_the_axis_that_is_drawn() {
+fn marker_snaps_to_nearest_stop_on_the_axis() {
     let mut state = state();
     // 1.44 is between 1.196 and 1.71: closer to one by ratio, to the other by difference.
     assert_eq!(nearest_stop(&state, 1.44), Some(1.71));
@@ -330,7 +330,7 @@ fn the_marker_goes_to_the_stop_nearest_on_the_axis_that_is_drawn() {
 }
 
 #[test]
-fn the_setup_shows_which_of_several_models_is_drawn() {
+fn setup_marks_the_drawn_model() {
     let mut state = state();
     view_mut(&mut state).spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
     let models = row(&state, "models").unwrap();
@@ -341,7 +341,7 @@ fn the_setup_shows_which_of_several_models_is_drawn() {
 }
 
 #[test]
-fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
+fn replay_moves_the_marker_but_not_the_settings() {
     let mut state = state();
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     turn(&mut state, setup::STRENGTH, 1);
@@ -353,7 +353,7 @@ fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
 }
 
 #[test]
-fn the_picker_marks_what_runs_and_draws_what_is_taken() {
+fn picker_marks_run_methods_and_draws_the_chosen_one() {
     use crate::popups::Picker as _;
     let mut state = started();
     picker::open(&mut state);
@@ -374,7 +374,7 @@ fn the_picker_marks_what_runs_and_draws_what_is_taken() {
 }
 
 #[test]
-fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
+fn without_results_only_the_setup_can_be_copied() {
     let mut state = started();
     for pane in SCREEN.panes() {
         state.focus_on(pane);
@@ -388,7 +388,7 @@ fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
 }
 
 #[test]
-fn each_empty_pane_says_why_it_is_empty() {
+fn empty_panes_give_a_reason() {
     let drawn = |state: &State| {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(140, 45)).unwrap();
         terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
@@ -415,7 +415,7 @@ fn each_empty_pane_says_why_it_is_empty() {
 }
 
 #[test]
-fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
+fn paper_preset_sets_the_spec_and_draws_its_method() {
     use crate::popups::Picker;
     let mut state = state();
     assert_eq!(picker::EXPERIMENTS.lines(&state, 0).len(), 1);
@@ -430,7 +430,7 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
 }
 
 #[test]
-fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
+fn row_under_cursor_is_the_drawn_method() {
     let drawn = |state: &State| {
         let order = methods::table(state).order(state.place(ID), METHODS);
         let at = order[methods::cursor(state, METHODS)];
@@ -454,7 +454,7 @@ fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
 
 /// Regression: a run of 1,000 examples used to end without a best strength and without an earlier warning.
 #[test]
-fn too_few_examples_are_warned_about_in_their_row() {
+fn row_warns_of_too_few_examples() {
     let mut state = state();
     let warning = |state: &State| row(state, "task.examples").unwrap().warning;
     assert_eq!(warning(&state), "");
@@ -463,7 +463,7 @@ fn too_few_examples_are_warned_about_in_their_row() {
 }
 
 #[test]
-fn a_changed_option_says_that_the_method_is_fitted_anew() {
+fn changed_option_reports_a_refit() {
     let mut state = started();
     typed(&mut state, "method.pgd.steps", "20").unwrap();
     assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("refitted")), "{:?}", state.view.toast);
@@ -471,7 +471,7 @@ fn a_changed_option_says_that_the_method_is_fitted_anew() {
 
 /// Regression: the example used to look current after the drawn method, strength or settings had changed.
 #[test]
-fn an_example_of_another_edit_or_run_is_marked() {
+fn example_of_other_edit_or_run_is_marked() {
     let mut state = started();
     let value = serde_json::json!({"index": 0, "of": 9, "text": "a", "method": "pgd", "parameter": "epsilon", "value": 0.112,
         "oracle": [], "words": [], "correct": 0});

@@ -1,4 +1,4 @@
-//! The models screen: the list of models, and details of the one under the cursor.
+//! The models screen: the list of models, and details of the model under the cursor.
 
 mod dossier;
 mod list;
@@ -65,7 +65,7 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// Names of the models in the list: those that can be picked, then unavailable ones that questions were asked about.
+/// Names of the models in the list: models that can be picked, then unavailable models in questions.
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = setup::models(state).into_iter().map(|(name, _)| name).collect();
     let asked = state.board.dossiers.iter().map(|d| &d.model);

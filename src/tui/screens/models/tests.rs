@@ -20,7 +20,7 @@ fn state() -> State {
 }
 
 #[test]
-fn a_model_that_was_asked_about_stands_behind_those_that_can_be_picked() {
+fn unavailable_models_are_listed_last() {
     let mut state = state();
     add(&mut state, "/models/x").unwrap();
     assert_eq!(listed(&state), ["bert-mini", "gpt2-mini", "/models/x"]);
@@ -31,7 +31,7 @@ fn a_model_that_was_asked_about_stands_behind_those_that_can_be_picked() {
 }
 
 #[test]
-fn selecting_here_is_selecting_in_the_setup_of_the_lab() {
+fn selection_changes_the_labs_setup() {
     let mut state = state();
     SCREEN.travel(&mut state, LIST, 1);
     select(&mut state);
@@ -40,7 +40,7 @@ fn selecting_here_is_selecting_in_the_setup_of_the_lab() {
 }
 
 #[test]
-fn a_replay_selects_and_asks_nothing() {
+fn replay_cannot_select_or_ask() {
     let mut state = state();
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(ask(&mut state, ModelQuestion::Inspect).is_empty());
@@ -49,7 +49,7 @@ fn a_replay_selects_and_asks_nothing() {
 }
 
 #[test]
-fn moving_to_another_model_shows_its_page_show_from_top() {
+fn other_model_shows_its_page_from_the_top() {
     let mut state = state();
     state.place_mut(ID).scroll.insert(PAGE, 7);
     SCREEN.travel(&mut state, LIST, 1);
@@ -67,7 +67,7 @@ fn drawn(columns: u16, draw: impl FnOnce(&mut ratatui::Frame)) -> String {
 }
 
 #[test]
-fn the_list_says_which_labs_a_model_serves_where_that_is_not_all() {
+fn list_shows_limits_of_models() {
     let state = state();
     // The list's width next to a model's page on a terminal of 120 columns.
     let shown = drawn(58, |frame| list::draw(frame, frame.area(), &state));
@@ -77,7 +77,7 @@ fn the_list_says_which_labs_a_model_serves_where_that_is_not_all() {
 }
 
 #[test]
-fn the_setup_says_which_labs_a_model_serves_where_that_is_not_all() {
+fn setup_shows_limits_of_models() {
     let state = state();
     let pane = state.setup().unwrap();
     let shown = drawn(100, |frame| setup::draw(frame, frame.area(), &state, pane));
@@ -87,7 +87,7 @@ fn the_setup_says_which_labs_a_model_serves_where_that_is_not_all() {
 
 /// Regression: a name and its labs used to be cut together, at the end of the name.
 #[test]
-fn a_long_folder_shows_its_end_and_which_labs_it_serves() {
+fn long_folder_shows_its_end_and_its_labs() {
     let mut state = state();
     let folder = format!("/data/{}mamba-130m", "models/".repeat(12));
     state.board.models[1].name.clone_from(&folder);
@@ -97,7 +97,7 @@ fn a_long_folder_shows_its_end_and_which_labs_it_serves() {
 }
 
 #[test]
-fn an_empty_list_has_nothing_under_the_cursor() {
+fn empty_list_has_no_entry_under_the_cursor() {
     let mut state = state();
     state.board.models.clear();
     state.screens.interventions.spec.models.clear();
@@ -120,7 +120,7 @@ fn problem() -> base::Problem {
 }
 
 #[test]
-fn the_page_says_what_is_being_done_and_that_it_waits_for_a_run() {
+fn page_shows_progress_and_waiting() {
     let mut state = state();
     ask(&mut state, ModelQuestion::Inspect);
     assert_eq!(text(&dossier::lines(&state, 60)), ["loading"]);
@@ -131,7 +131,7 @@ fn the_page_says_what_is_being_done_and_that_it_waits_for_a_run() {
 }
 
 #[test]
-fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
+fn check_counts_deviations_and_names_omissions() {
     use engine::inspection::{CheckRow, FAIL};
     use engine::message::ModelAnswer;
     let row = |quantity: &str, deviation: Option<f64>, verdict: &str| CheckRow {
@@ -157,7 +157,7 @@ fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
 }
 
 #[test]
-fn a_model_that_could_not_be_loaded_is_told_in_list_and_page() {
+fn failed_model_is_reported_in_list_and_page() {
     use engine::message::ModelAnswer;
     let mut state = state();
     state.board.models.clear();
@@ -169,7 +169,7 @@ fn a_model_that_could_not_be_loaded_is_told_in_list_and_page() {
 }
 
 #[test]
-fn a_click_chooses_the_model_that_is_drawn_there() {
+fn click_selects_the_model_drawn_there() {
     use crate::action::{Action, MouseKind};
     let mut state = state();
     let list = crate::layout::compute(&state).unwrap().pane(LIST).unwrap();

@@ -114,7 +114,7 @@ fn pairs(state: &State) -> Table {
     }
 }
 
-/// Listed tasks: those of the opened pair, or of the only pair.
+/// Listed tasks: the tasks of the opened pair, or of the only pair.
 fn of_pair(state: &State) -> Vec<&labs::Tagged<TaskFinding>> {
     let pair = opened(state);
     results(state).tasks.iter().filter(|t| pair.is_none_or(|pair| t.model == pair)).collect()
@@ -144,7 +144,7 @@ fn tasks(state: &State) -> Table {
     }
 }
 
-/// Listed items: those of the opened task, or all.
+/// Listed items: the items of the opened task, or all.
 fn listed(state: &State) -> Vec<&FlipFinding> {
     let task = view(state).flips.as_deref().unwrap_or_default();
     let pair = opened(state);

@@ -75,7 +75,7 @@ pub struct View {
     flips: Option<String>,
     /// The pair of systems whose tasks are listed, if there are several pairs; `None` if pairs are listed.
     pair: Option<String>,
-    /// Comparisons with results in this session: too late for a plan.
+    /// Comparisons whose results this session has shown; they can no longer be planned.
     seen: Vec<Spec>,
 }
 
@@ -154,7 +154,7 @@ fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-/// Results under the terms in the settings.
+/// Results with the test settings in the setup.
 fn results(state: &State) -> &Results {
     &view(state).shown
 }
@@ -171,7 +171,7 @@ fn terms(state: &State) -> Adjust {
     Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot }
 }
 
-/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already computed the answer; the
+/// Sends the comparison with the current test settings, if there is one, to the engine. The screen has already computed the answer; the
 /// question is only for the recording.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
@@ -182,7 +182,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     job::ask(state, Question::Experiment { generation, question: Asked::Adjust(terms).into() })
 }
 
-/// Computes results under the terms in the settings from the run's findings, if the terms differ from the run's.
+/// Recomputes results from the run's findings if the test settings have changed since the run.
 fn answer(state: &mut State) {
     let found = state.results::<Results>();
     let asked = terms(state);
@@ -219,8 +219,8 @@ fn swap(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// True if two specs make the same comparison, whatever the settings of the test and the order of the sides. A different seed generates
-/// different, unseen sentences; for files, it only changes the order of items.
+/// True if two specs make the same comparison. The settings of the test and the order of the sides do not matter. A different seed
+/// generates different, unseen sentences; for files, it only changes the order of items.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
         let own = |first: bool| spec.task_of(first).1.is_some();
@@ -245,8 +245,8 @@ fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// True if results have been shown and the setup's plan differs from the current terms. A test, level, margin or order chosen after
-/// results was not planned.
+/// True if results have been shown and the setup's plan differs from the current test settings. A test, level, margin or order chosen
+/// after results was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
         let Spec { plan, test, interval, seed, .. } = spec;
@@ -257,7 +257,7 @@ fn departs(view: &View) -> bool {
     view.spec.plan.is_some() && view.seen.iter().find(of).is_some_and(|seen| terms(seen) != terms(&view.spec))
 }
 
-/// Message if [`departs`].
+/// Message shown if [`departs`] is true.
 const DEPARTED: &str =
     "you have seen results: with these settings the run departs from the plan and does not count as planned";
 
@@ -340,9 +340,11 @@ impl Screen for Power {
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
             BY_SIZE => "Power with the available test items, by training size.",
             RECOMMENDED => "Test items needed for the target power, by training size.",
-            SEQUENTIAL => "Whether testing may stop early: a test that may be checked after any number of items.",
+            SEQUENTIAL => {
+                "Sequential test: it may be checked after any number of items, and testing may then stop early."
+            }
             NOISE => "Power as noise is added to the vectors of the second side.",
-            KNOWN => "Published data sets, and whether each has as many items as this comparison needs.",
+            KNOWN => "Published data sets, each with a verdict on its size for this comparison.",
             SHORTFALL => {
                 "Accuracy that the probes lack because of their training, and because of the number of examples."
             }
@@ -425,7 +427,7 @@ impl Screen for Power {
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         let pilot = view(state).pilot.is_some();
         let changed = pilot || ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
-        // Asks about terms that changed during the run.
+        // Asks again if the test settings changed during the run.
         if mine && changed { ask(state) } else { Vec::new() }
     }
 

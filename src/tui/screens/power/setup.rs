@@ -129,7 +129,7 @@ impl Setup for PowerSetup {
         Spec { plan, ..view.spec.clone() }.into()
     }
 
-    /// True if the settings differ from the run only in terms that its findings can answer.
+    /// True if the settings differ from the run only in ways that its findings can answer.
     fn answered(&self, state: &State, ran: &labs::Spec) -> bool {
         own(ran).is_some_and(|ran| labs::Spec::from(terms(state).of(ran)) == self.spec(state))
     }

@@ -33,7 +33,7 @@ pub(crate) fn table(state: &State) -> Table {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
         };
-        // The row of the largest size shows the comparison under the user's terms, if there is one.
+        // The row of the largest size shows the comparison with the user's test settings, if there is one.
         let of_size = || found.comparisons.iter().find(|c| items.1 == Some(c.n as f64));
         let comparison = found.comparison().filter(|_| Some(*n) == last).or_else(of_size);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));

@@ -13,7 +13,7 @@ fn state() -> State {
 }
 
 #[test]
-fn rows_are_those_of_what_is_compared() {
+fn setup_rows_fit_the_compared_sides() {
     let mut state = state();
     let keys = |state: &State| setup::SETUP.rows(state).into_iter().map(|r| r.key).collect::<Vec<_>>();
     assert!(keys(&state).contains(&"a.layer".into()) && !keys(&state).contains(&"test.filter".into()));
@@ -25,7 +25,7 @@ fn rows_are_those_of_what_is_compared() {
 }
 
 #[test]
-fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
+fn without_comparison_nothing_is_asked_or_shown() {
     let mut state = state();
     assert!(setup::SETUP.set(&mut state, "test.target", Value::Number(0.9)).unwrap().is_empty());
     assert_eq!(view(&state).spec.test.target, 0.9);
@@ -36,7 +36,7 @@ fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
 
 /// Regression: the chart of published data sets used to be unreadable in cells.
 #[test]
-fn known_sets_are_a_list_that_names_each_with_its_verdict() {
+fn known_sets_are_listed_with_verdicts() {
     let (_, session) = crate::example::session(LabId::Power).unwrap();
     for size in [(120, 40), (80, 24)] {
         let mut state = state();
@@ -56,7 +56,7 @@ fn known_sets_are_a_list_that_names_each_with_its_verdict() {
 }
 
 #[test]
-fn sides_are_swapped_with_their_encoders() {
+fn swap_exchanges_sides_and_encoders() {
     let mut state = state();
     let before = view(&state).spec.clone();
     assert!(swap(&mut state).is_empty());
@@ -95,7 +95,7 @@ fn each_figure_has_its_pane() {
 
 /// Regression: the verdict pane used to export a figure other than the visible one.
 #[test]
-fn the_figure_that_is_exported_is_in_sight() {
+fn exported_figure_is_the_visible_one() {
     let mut state = state();
     for line in include_str!("../../../../sessions/power.probity.jsonl").lines().skip(1) {
         session::format::parse_entry(line.as_bytes(), false).unwrap().fold(&mut state.board);
@@ -113,7 +113,7 @@ fn the_figure_that_is_exported_is_in_sight() {
 }
 
 #[test]
-fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
+fn study_sets_the_spec_and_plan_is_part_of_it() {
     use crate::popups::Picker;
     let mut state = state();
     assert!(studies::STUDIES.take(&mut state, 1).is_empty());
@@ -131,7 +131,7 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
 }
 
 #[test]
-fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
+fn plan_size_can_be_set_until_results_are_seen() {
     let mut state = state();
     let has_row = |state: &State| setup::PowerSetup.rows(state).iter().any(|row| row.key == "plan.n");
     assert!(!has_row(&state), "there is no plan");
@@ -152,7 +152,7 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
 
 /// Regression: of the sizes whose p-values were adjusted together, only the largest used to have a p in the list.
 #[test]
-fn every_size_that_was_tested_has_its_p() {
+fn every_tested_size_has_its_p() {
     let mut state = state();
     for line in include_str!("../../../../sessions/power.probity.jsonl").lines().skip(1) {
         session::format::parse_entry(line.as_bytes(), false).unwrap().fold(&mut state.board);

@@ -70,20 +70,20 @@ impl Drawn {
         match self {
             Self::Prompts => "Share of right answers (P@1) by model, for every prompt of the relation.",
             Self::Ranks => "Ranking of the models under every prompt of the relation.",
-            Self::Preference => "How far apart the worst and the best prompt are, over all relations.",
+            Self::Preference => "P@1 of the worst and the best prompt, over all relations.",
             Self::Turned => {
                 "Share of relations where prompts differ by more than 10 points, and where the order of the models flips."
             }
-            Self::Stability => "How often an answer is the same under every name of its subject.",
+            Self::Stability => "Share of subjects with the same answer under every name.",
             Self::Consistency => {
-                "How often the models keep their ranks when relations are redrawn: original prompt, random prompt, average."
+                "Share of draws in which the models keep their ranks: with the original prompt, a random prompt, the average."
             }
             Self::Places => "Ranks of one model when relations are redrawn; v shows the next model.",
             Self::Curve => "Stability of the model ranking as more prompts are averaged.",
-            Self::Ledger => "What the draw of one prompt, name and sample adds to the gap between two models.",
-            Self::Disparity => "How much better models know facts after further training on them.",
+            Self::Ledger => "Variation of the gap between two models from drawing one prompt, name and sample.",
+            Self::Disparity => "P@1 of the models after further training on the facts.",
             Self::Causal(_) => {
-                "Where prompt, name and sample take effect; averaging blocks the highlighted path; t c highlights the next."
+                "Causal paths of prompt, name and sample; averaging blocks the highlighted path; t c highlights the next."
             }
         }
     }
@@ -141,7 +141,7 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// Message with what a figure over all relations still needs, or with the key to press after a cancellation.
+/// Message below a figure that needs all relations: the number done or, if no run is in progress, the key that starts one.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();
@@ -160,7 +160,7 @@ fn waits_for_all(state: &State) -> String {
     }
 }
 
-/// Reason why results over all relations are missing; ranks need as many relations as one draw.
+/// Reason why results over all relations are missing. Ranks need at least the relations of one draw.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done))) else {
         return waits_for_all(state);
@@ -208,7 +208,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // This figure is based on the best token, whatever the run's rule.
+        // This figure always uses the best token, not the run's rule.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };

@@ -28,7 +28,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// Measure by relation from which the focused pane's number is computed; `None` for numbers of one relation or without an instance.
+/// The measure by relation that gives the focused pane's number; `None` for numbers of one relation or without an instance.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);

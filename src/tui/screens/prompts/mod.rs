@@ -152,7 +152,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["c"], None, always => next_cause;
     "keep-prompt", "keep typed prompt", "Keeps the typed prompt under the cursor for the next runs, or drops it again.",
         ["o"], None, own::can_keep => own::keep;
-    "prompt-weights", "prompt weights", "Opens a field for the weights with which the next run averages this relation's prompts.",
+    "prompt-weights", "prompt weights", "Opens a field for the weights of this relation's prompts in the next run.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
 };
 
@@ -331,7 +331,7 @@ impl Screen for Prompts {
             }
             INSTANCES => format!("Every model's answer to each fact under the prompt. {}; n shows the next name.", instances::key(state)),
             LEDGER => {
-                "How much of the gap between two models is due to the models, and how much to the choice of prompt, name and sample."
+                "Gap between two models: the part due to the models, and the parts due to the choice of prompt, name and sample."
                     .into()
             }
             pane => Drawn::of(pane).map_or("", Drawn::about).into(),

@@ -238,7 +238,7 @@ fn stability(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Provenance of rank consistency: that of every model and of the whole order, or only that of one model.
+/// Provenance of rank consistency: for every model and for the whole order, or for one model.
 fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let found = results(state);
     let regimes = |model: Option<&str>| {

@@ -40,7 +40,7 @@ fn asked(effects: &[Effect]) -> Vec<Asked> {
 }
 
 #[test]
-fn the_end_of_a_run_asks_for_the_instances_of_its_first_prompt() {
+fn run_end_requests_instances_of_first_prompt() {
     let mut state = finished();
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     let effects = reduce(&mut state, Action::Event(Box::new(end)));
@@ -50,7 +50,7 @@ fn the_end_of_a_run_asks_for_the_instances_of_its_first_prompt() {
 }
 
 #[test]
-fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_field() {
+fn typed_prompt_is_asked_or_refused() {
     let mut state = finished();
     let effects = own::take_prompt(&mut state, " [X] : [Y] ").unwrap();
     let [Asked::Prompt(own)] = &asked(&effects)[..] else { panic!("{effects:?}") };
@@ -68,7 +68,7 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
 }
 
 #[test]
-fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
+fn figures_cycle_and_are_drawn() {
     let mut state = finished();
     let first = view(&state).drawn;
     for _ in drawn::PANES {
@@ -91,7 +91,7 @@ fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
 }
 
 #[test]
-fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
+fn panes_with_numbers_have_copy_and_provenance() {
     let mut state = finished();
     for pane in [frame_setup::PANE, RELATIONS, ASKED, FIGURE, LEDGER] {
         state.place_mut(ID).focus = pane;
@@ -113,9 +113,9 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
 
-/// Regression: `i` on the figure pane used to show the consistency of all models, whatever was drawn.
+/// Regression: for every figure, `i` used to show the consistency of all models.
 #[test]
-fn a_figure_says_where_what_is_drawn_comes_from() {
+fn figure_provenance_matches_the_drawing() {
     let mut state = finished();
     state.place_mut(ID).focus = FIGURE;
     for (drawn, what) in [
@@ -145,7 +145,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
 
 /// Regression: a typed prompt used to be lost in the next run.
 #[test]
-fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
+fn typed_prompt_is_kept_only_on_demand() {
     let mut state = finished();
     assert!(!own::can_keep(&state), "the first prompt is the relation's own");
     let own = match &findings().into_iter().find_map(|f| match f.body {
@@ -174,7 +174,7 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
 
 /// Regression: P@k, MRR, and the held-out gap used to be in findings only.
 #[test]
-fn lists_show_every_measure_in_turn() {
+fn lists_cycle_through_measures() {
     let mut state = finished();
     let list = |state: &mut State, pane: Pane, turns: usize| -> Vec<String> {
         state.place_mut(ID).focus = pane;
@@ -197,7 +197,7 @@ fn lists_show_every_measure_in_turn() {
         assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // Each number must be the one that its label names.
+    // Each number must match its label.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [
@@ -219,7 +219,7 @@ fn lists_show_every_measure_in_turn() {
 
 /// Regression: instances used to be reachable only from a relation and a prompt, not from results over all relations.
 #[test]
-fn every_number_leads_down_to_instances() {
+fn every_number_leads_to_instances() {
     for (pane, drawn, spread) in [
         (LEDGER, Drawn::Prompts, Some(Spread::Pair)),
         (FIGURE, Drawn::Ledger, Some(Spread::Pair)),
@@ -255,7 +255,7 @@ fn every_number_leads_down_to_instances() {
 }
 
 #[test]
-fn weights_are_typed_for_the_relation_under_the_cursor() {
+fn typed_weights_apply_to_the_selected_relation() {
     let mut state = finished();
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "the current weights are equal");
@@ -285,7 +285,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
 
 /// Regression: facts left out of the comparison used to be shown for the first reason only.
 #[test]
-fn what_left_a_relation_stands_on_the_screen() {
+fn omitted_facts_are_shown_with_reasons() {
     let mut state = finished();
     let reason = "[Y] is not last, so that b cannot answer";
     let left = |reason: &str, what: &str| LeftOut { reason: reason.into(), count: 1, what: vec![what.into()] };
@@ -307,7 +307,7 @@ fn what_left_a_relation_stands_on_the_screen() {
 }
 
 #[test]
-fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
+fn ranks_are_drawn_for_the_chosen_number_of_prompts() {
     let mut state = finished();
     let layers = |state: &mut State| {
         SCREEN.refresh(state);
@@ -330,7 +330,7 @@ fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
 }
 
 #[test]
-fn other_data_is_set_up_and_said() {
+fn added_data_is_set_and_reported() {
     let mut state = finished();
     own::take_files(&mut state, "/data/lama").unwrap();
     assert_eq!(view(&state).spec.data.files, ["/data/lama"]);
@@ -340,7 +340,7 @@ fn other_data_is_set_up_and_said() {
 }
 
 #[test]
-fn findings_about_all_models_are_no_model() {
+fn findings_about_all_models_are_not_a_model() {
     let state = finished();
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
     // Regression: models used to be called `be-mi` and `gp-mi`.
@@ -352,7 +352,7 @@ fn findings_about_all_models_are_no_model() {
 
 /// Regression: a finished run used to announce its ranks as if they were still being computed.
 #[test]
-fn what_a_run_cannot_say_is_na_with_its_reason() {
+fn missing_results_are_na_with_a_reason() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
     job::run(&mut state);
     let take = |state: &mut State, finding: Finding| {
@@ -383,7 +383,7 @@ fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &St
 /// Regression: for models that cannot represent any answer, the list used to announce scores forever, and the figure stated that nothing
 /// had been asked.
 #[test]
-fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is_over() {
+fn unusable_relation_has_no_scores_after_the_run() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
     job::run(&mut state);
     let take = |state: &mut State, event: Event| reduce(state, Action::Event(Box::new(event)));
@@ -405,7 +405,7 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
 
 /// Regression: the form's filter used to find the row of relations only by its label, not by the name of a relation.
 #[test]
-fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
+fn form_filter_finds_relations_and_picker_opens_there() {
     let mut state = finished();
     let press = |state: &mut State, keys: &str| {
         for key in keys.split(' ') {
@@ -417,7 +417,7 @@ fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
     assert_eq!((row.key.as_str(), row.text.as_str()), ("data.relations", "functional"));
     press(&mut state, "enter enter");
     assert_eq!(view(&state).spec.data.relations, ["currency"].into());
-    // Of files, the relations of earlier runs are known, also those that a later run left out.
+    // Relations found in files by earlier runs stay known, even if a later run omits them.
     view_mut(&mut state).spec.data.files = vec!["own.jsonl".into()];
     assert!(!crate::setup::known(&state).relations.iter().any(|r| r.id == "currency"));
     for run in &mut state.board.runs {
@@ -433,7 +433,7 @@ fn the_form_finds_single_relations_and_the_picker_opens_at_the_one_found() {
 
 /// Regression: relations of the user's own files used to be offered only after a first run.
 #[test]
-fn relations_of_own_files_are_offered_before_a_run() {
+fn relations_of_user_files_are_offered_before_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let facts = r#"{"relation": "moons", "subject": "Io", "object": "jupiter"}"#;
     let template = r#"{"relation": "moons", "template": "[X] is a moon of [Y] .", "type": "N-1"}"#;

@@ -58,9 +58,9 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["x"], None, marking => annotate::clear;
     "align-word", "align word", "While marking: picks up a word of the original, then aligns it with the word under the cursor of its partner.",
         ["l"], None, marking => annotate::align;
-    "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score (1 to 3), which says whether the rationale is enough for the answer.",
+    "sufficiency", "score sufficiency", "While marking: cycles the sufficiency score from 1 to 3; 3 if the rationale is definitely enough for the answer.",
         ["u"], None, marking => annotate::sufficiency;
-    "compactness", "score compactness", "While marking: cycles the compactness score (1 to 4), which rates whether the rationale contains only words needed for the answer.",
+    "compactness", "score compactness", "While marking: cycles the compactness score from 1 to 4; 4 if the rationale contains only words needed for the answer.",
         ["o"], None, marking => annotate::compactness;
     "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4) that the answer for the mask is the only one.",
         ["f"], None, marking => annotate::confidence;

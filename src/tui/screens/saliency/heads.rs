@@ -1,5 +1,5 @@
-//! Attention of every layer and head between the mask and the word under the cursor, and of all words in one head. If there are more layers
-//! or heads than fit, those around the cursor are shown.
+//! Attention of every layer and head between the mask and the word under the cursor, and attention of all words in one head. If not all
+//! layers or heads fit, shows those around the cursor.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ pub(crate) fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usi
     Some((layer, moved(head, heads, scores[layer].len())))
 }
 
-/// Index of the word whose attention is drawn: the one under the cursor, or the first word with attention.
+/// Index of the word whose attention is drawn: the word under the cursor, or the first word with attention.
 fn word(state: &State) -> usize {
     let Some(found) = attention(state) else { return 0 };
     let pointed = heat::pointed(state).filter(|p| p.sentence.sentence == found.value.sentence);
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_layers_those_around_the_cursor_are_shown() {
+    fn layers_around_the_cursor_are_shown() {
         for (cursor, count, room) in [(0, 12, 5), (11, 12, 5), (6, 12, 5), (2, 3, 9), (0, 1, 0), (7, 12, 0)] {
             let shown = around(cursor, count, room);
             assert!(shown.contains(&cursor) && shown.end <= count, "{shown:?}");

@@ -48,7 +48,7 @@ impl Beside {
     }
 }
 
-/// Models and methods to draw: the current choice, and the one beside it.
+/// Models and methods to draw: the current choice, and the choice shown beside it.
 pub(crate) fn choices(state: &State) -> Vec<Choice> {
     let (found, view) = (results(state), view(state));
     let first = Choice { model: view.model.clone(), method: view.method.clone() };
@@ -167,7 +167,6 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
-    /// Words as drawn.
     pub words: &'a [String],
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.

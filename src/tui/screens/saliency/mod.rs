@@ -273,8 +273,8 @@ impl Screen for Saliency {
                 _ => "Sentences with the model's answers, right or wrong, to the original and its changed partners."
                     .into(),
             },
-            HEATMAP => "How much the answer depends on each word by attention (ATT) or integrated gradients (IG); annotators marked the underlined words.".into(),
-            HEADS => "How much every head in every layer attends to the word under the cursor.".into(),
+            HEATMAP => "Dependence of the answer on each word, by attention (ATT) or integrated gradients (IG); annotators marked the underlined words.".into(),
+            HEADS => "Attention of every head in every layer to the word under the cursor.".into(),
             pane if table_of(pane).is_some() => scores::about(pane).into(),
             _ => "The score by the rationale's share of the words; long rationales are easier to match.".into(),
         }

@@ -164,7 +164,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let change = v.change.as_ref().map_or(String::new(), span);
                 vec![model(&f.model), v.dimension.clone(), inputs.to_owned(), f.n.to_string(), top1, top3, change]
             };
-            // Originals with a partner of one kind have no row; the row of that kind shows the change from them.
+            // Each kind of perturbation has a row with its change from the originals, so these originals have no separate row.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }
@@ -207,15 +207,15 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "By kind of change: dispensable, unimportant words changed; important, important ones; transformed, another form with the same meaning."
+            "Kinds of change: dispensable (unimportant words changed), important (important words changed), transformed (same meaning, other form)."
         }
-        Some(Table::Accuracy) => "How often the models answer correctly, by task.",
+        Some(Table::Accuracy) => "Share of right answers of each model, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",
         Some(Table::Correctness) => {
             "Agreement for inputs answered right and wrong, and for pairs with one right answer; the dimension comes first."
         }
         _ => {
-            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change; rand: the same by a random ranking."
+            "Token-F1: overlap with annotators' words; MAP, PCC: stability of ranking and scores when words change; rand: the same for a random ranking."
         }
     }
 }

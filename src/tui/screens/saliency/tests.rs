@@ -75,7 +75,7 @@ fn started() -> State {
 }
 
 #[test]
-fn another_run_begins_with_an_empty_list() {
+fn new_run_starts_with_an_empty_list() {
     let mut state = started();
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
     for id in 0..3 {
@@ -95,7 +95,7 @@ fn another_run_begins_with_an_empty_list() {
 }
 
 #[test]
-fn what_is_not_there_is_not_laid_beside() {
+fn missing_methods_are_not_shown_side_by_side() {
     let mut state = started();
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
     take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
@@ -110,7 +110,7 @@ fn what_is_not_there_is_not_laid_beside() {
 }
 
 #[test]
-fn scores_that_are_not_numbers_are_drawn_as_none() {
+fn invalid_scores_are_drawn_as_missing() {
     let mut state = started();
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
     take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
@@ -184,7 +184,7 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
 
 /// Regression: a sentence with a new mask used to be shown with the prediction for the old mask.
 #[test]
-fn another_mask_is_asked_and_the_answer_for_the_old_one_is_not_shown() {
+fn moved_mask_is_asked_and_old_answer_is_hidden() {
     use labs::saliency::finding::{Guess, PredictionFinding};
     let mut state = started();
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));

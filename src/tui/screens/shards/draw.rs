@@ -53,7 +53,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
-/// Messages: the reason why the grid cannot be read, silent shards, wrong clocks.
+/// Messages: why the grid cannot be read, silent shards, and wrong clocks.
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {

@@ -44,7 +44,7 @@ fn screen(state: &State) -> String {
 }
 
 #[test]
-fn it_is_there_only_while_a_grid_is_followed() {
+fn screen_exists_only_while_a_grid_is_followed() {
     let mut without = State::new(Start::new());
     assert!(!screen(&without).contains("Shards") && press(&mut without, "7").is_empty());
     assert_ne!(without.view.screen, ID);
@@ -58,7 +58,7 @@ fn it_is_there_only_while_a_grid_is_followed() {
 }
 
 #[test]
-fn failed_cells_are_submitted_again_only_after_a_question() {
+fn failed_cells_are_resubmitted_after_confirmation() {
     let mut state = state(view());
     assert!(press(&mut state, "r").is_empty() && state.popup_name() == Some("submit-again"));
     assert!(screen(&state).contains("Submit the failed cell again?"));
@@ -75,7 +75,7 @@ fn failed_cells_are_submitted_again_only_after_a_question() {
 }
 
 #[test]
-fn nothing_is_submitted_where_nothing_failed_or_was_left() {
+fn without_failures_nothing_is_submitted() {
     let waits = Grid { failed: Vec::new(), shards: Vec::new(), waiting: 4, map: "....".into(), ..view() };
     let done = Grid { failed: Vec::new(), waiting: 0, map: "####".into(), ..view() };
     for view in [waits, done] {
@@ -86,7 +86,7 @@ fn nothing_is_submitted_where_nothing_failed_or_was_left() {
 }
 
 #[test]
-fn what_cannot_be_seen_any_more_is_told_and_what_was_seen_stays() {
+fn lost_grid_is_reported_and_last_state_stays() {
     let mut state = state(view());
     let problem = Problem { what: "the link broke".into(), r#where: "login".into(), hint: "wait".into() };
     reduce(&mut state, Action::Followed(Err(problem)));
@@ -98,7 +98,7 @@ fn what_cannot_be_seen_any_more_is_told_and_what_was_seen_stays() {
 }
 
 #[test]
-fn a_grid_of_thousands_is_drawn_with_a_sign_for_several_cells_and_the_worst_of_them() {
+fn large_grid_shows_the_worst_cell_per_symbol() {
     let map: String = (0..10_000).map(|i| if i == 5_000 { 'x' } else { '#' }).collect();
     let mut state = state(Grid { cells: 10_000, done: 9_999, map, ..view() });
     for size in [(120, 40), (80, 24), (40, 10)] {

@@ -22,7 +22,7 @@ fn screen(state: &State) -> String {
 
 /// Regression: the filter used to search labels and current values, but not the models, methods and other choices of a row.
 #[test]
-fn the_filter_of_the_form_finds_choices() {
+fn form_filter_finds_choices() {
     let mut state = state();
     keys(&mut state, "/ g p t enter");
     let text = screen(&state);
@@ -35,14 +35,14 @@ fn the_filter_of_the_form_finds_choices() {
 
 /// Regression: `tab pane` used to be in the footer of the form, where `tab` moves to the next group.
 #[test]
-fn the_footer_of_the_form_says_what_tab_does() {
+fn form_footer_describes_tab() {
     let state = state();
     assert!(screen(&state).contains("tab group"), "{}", screen(&state));
 }
 
 /// Regression: the pane used to show three ticked models of five and give no sign of the others.
 #[test]
-fn ticked_models_that_are_not_drawn_are_counted_with_the_key_that_lists_them() {
+fn hidden_ticked_models_are_counted() {
     let mut state = state();
     state.here_mut().form = false;
     let one = state.board.models[0].clone();
@@ -62,7 +62,7 @@ fn ticked_models_that_are_not_drawn_are_counted_with_the_key_that_lists_them() {
 
 /// Regression: "AlterRep (6 methods run)" used to be cut to "…erRep (6 methods run)".
 #[test]
-fn a_value_that_does_not_fit_keeps_its_beginning_and_a_path_its_end() {
+fn long_values_keep_their_start_and_paths_their_end() {
     let mut state = state();
     state.here_mut().form = false;
     state.view.size = (80, 24);

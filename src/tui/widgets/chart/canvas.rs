@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_differ_in_every_set_of_glyphs() {
+    fn dashes_differ_in_every_glyph_set() {
         for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
             let lines = [Dash::Solid, Dash::Dashed, Dash::Dotted].map(|d| drawn(glyphs, d));
             assert!(lines[0] != lines[1] && lines[1] != lines[2] && lines[0] != lines[2], "{lines:?}");
@@ -179,7 +179,7 @@ mod tests {
 
     /// Regression: the sparse dots of a wide band used to look like the dotted line of S.
     #[test]
-    fn a_band_is_shaded_and_not_dotted() {
+    fn band_is_shaded_not_dotted() {
         let area = Rect::new(0, 0, 4, 3);
         for (dense, sign) in [(false, "░"), (true, "▒")] {
             let mut canvas = Canvas::new(area, Glyphs::Braille);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_outside_are_dropped() {
+    fn dots_outside_the_canvas_are_dropped() {
         let mut canvas = Canvas::new(Rect::new(0, 0, 2, 2), Glyphs::Braille);
         canvas.line((-50, -50), (50, 50), Style::new(), Dash::Solid, &mut 0);
         canvas.shade(99, -5, 99, Style::new(), false);

@@ -1,4 +1,4 @@
-//! The legend of a chart in terminal cells: rows above the data, as many as the entries need and the height allows. No entry is cut.
+//! The legend of a chart in terminal cells: rows above the data, as many as needed and as the height allows. No entry is cut.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

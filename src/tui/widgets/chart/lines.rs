@@ -46,8 +46,8 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws labels of horizontal rules where only the rule itself is drawn: on it, or in the row above or below. Labels without such a
-    /// place are omitted.
+    /// Draws labels of horizontal rules where they cover nothing else: on the rule, or in the row above or below. Other labels are
+    /// omitted.
     pub(super) fn rule_labels(&self, stage: &Stage, canvas: &Canvas, buffer: &mut Buffer) {
         let plot = stage.plot;
         for layer in &self.figure.layers {
@@ -260,8 +260,8 @@ impl Chart<'_> {
     }
 }
 
-/// Shortens labels to forms that still differ: their symbols if all have one, or else the longest form that fits: the words that not all
-/// share, the first of these, or initials. Otherwise returns the labels.
+/// Shortens labels to forms that differ: to their symbols if all have one, or else to the longest of these that fits: the words that not
+/// all share, the first of these words, or initials. If none fits, returns the labels.
 pub(super) fn distinct(labels: &[String], room: usize) -> Vec<String> {
     let symbol = |label: &String| label.rsplit(' ').next().filter(|w| w.chars().count() == 1).unwrap_or("").to_owned();
     let initial = |label: &String| {

@@ -112,7 +112,7 @@ impl Stage {
     }
 }
 
-/// Range of columns or rows of the k-th category: the first, and the one after the last.
+/// Range of columns or rows of the k-th category: its first, and the one after its last.
 fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     let edge = |k: usize| (k * usize::from(room) / count.max(1)).min(usize::from(room)) as u16;
     (edge(k), edge(k + 1))

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sign_and_size_can_be_read_without_colour() {
+    fn sign_and_size_are_readable_without_colour() {
         for ascii in [false, true] {
             let all: std::collections::BTreeSet<char> = (-4..=4).map(|k| signed(f64::from(k) / 4.0, ascii)).collect();
             assert_eq!(all.len(), 9);

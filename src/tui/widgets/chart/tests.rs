@@ -71,7 +71,7 @@ fn every_layer_looks_right_without_colour_and_in_ascii() {
 }
 
 #[test]
-fn ascii_is_ascii_and_no_colour_has_none() {
+fn ascii_and_colourless_modes_are_respected() {
     for figure in samples::all() {
         let plain = buffer(&figure, (86, 20), Glyphs::Ascii, true);
         for cell in plain.content() {
@@ -85,7 +85,7 @@ fn ascii_is_ascii_and_no_colour_has_none() {
 }
 
 #[test]
-fn every_size_and_every_content_is_drawn_without_harm() {
+fn every_size_and_content_is_drawn_without_panic() {
     let mut figures = samples::all();
     figures.extend([samples::hostile(), samples::hostile_tokens(), Figure::default()]);
     for figure in &figures {
@@ -100,7 +100,7 @@ fn every_size_and_every_content_is_drawn_without_harm() {
 }
 
 #[test]
-fn a_column_gives_the_value_that_is_drawn_there() {
+fn column_maps_to_the_value_drawn_there() {
     let figure = samples::curves();
     let area = Rect::new(0, 0, 86, 20);
     let theme = theme(false);
@@ -113,7 +113,7 @@ fn a_column_gives_the_value_that_is_drawn_there() {
 }
 
 #[test]
-fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
+fn aligned_tokens_share_columns_in_any_script() {
     let drawn = text(&buffer(&samples::tokens(), (120, 20), Glyphs::Braille, false));
     let column = |row: usize, word: &str| {
         let line = drawn.lines().nth(row).unwrap();
@@ -129,7 +129,7 @@ fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
 /// Regression: at 80 columns, published series next to a run's own used to be cut off the legend. Below the axis, models of one family
 /// looked the same.
 #[test]
-fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
+fn long_names_take_several_rows() {
     let names = ["roberta-mini", "roberta-tiny", "bert-large-cased"];
     let bars = |label: &str| {
         let bars = Bars { label: label.into(), role: figure::Role::nth(0), bars: vec![Bar::of(0, 0.5)] };
@@ -164,7 +164,7 @@ fn unit_square(layers: Vec<Layer>) -> Figure {
 
 /// Regression: two lines used to end in the same letter, legends in "…", and bands covered a rule's name.
 #[test]
-fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
+fn line_names_are_distinct_and_uncut() {
     let rule = Layer::Rule(Rule::level(0.5, "constant answer"));
     let labels = ["bert-mini attention", "bert-mini integrated gradients", "bert-mini agreement"];
     let lines = (0..3).map(|k| Layer::Line(banded(k, labels[k], 0.2 + 0.3 * k as f64)));
@@ -181,7 +181,7 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
 
 /// Regression: lines used to end in initials where their names fit.
 #[test]
-fn lines_end_in_names_where_these_fit_and_in_symbols_if_they_have_some() {
+fn line_ends_show_names_or_symbols() {
     let ends =
         |labels: &[&str], room: usize| lines::distinct(&labels.iter().map(|l| (*l).into()).collect::<Vec<_>>(), room);
     let models = ["bert-mini", "roberta-mini"];
@@ -194,7 +194,7 @@ fn lines_end_in_names_where_these_fit_and_in_symbols_if_they_have_some() {
 
 /// Regression: the x-axis title used to overlap or replace the label of the largest tick.
 #[test]
-fn the_name_of_the_horizontal_axis_covers_no_tick() {
+fn horizontal_axis_name_covers_no_tick() {
     for (x, largest) in [(Axis::linear("training examples").from_to(0.0, 1.0), "1"), (Axis::log("items"), "100")] {
         let points = [1.0, 10.0, 100.0].map(|x| Datum { x, y: 0.5, ..Datum::default() }).to_vec();
         let line = Line { label: "a".into(), role: figure::Role::nth(0), points };
@@ -211,7 +211,7 @@ fn the_name_of_the_horizontal_axis_covers_no_tick() {
 
 /// Regression: the bands of three lines used to hide each other.
 #[test]
-fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
+fn only_main_line_has_a_band_by_default() {
     let mut main = banded(0, "main", 0.2);
     main.role = main.role.strong();
     let figure = unit_square([main, banded(1, "other", 0.7)].map(Layer::Line).into());
@@ -226,7 +226,7 @@ fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
 
 /// Regression: dotted arrows used to look alike, and an arrow ended before its node.
 #[test]
-fn a_graph_is_drawn_with_box_characters() {
+fn graph_is_drawn_with_box_characters() {
     for size in SIZES {
         let drawn = text(&buffer(&samples::graph(), size, Glyphs::Braille, false));
         assert!(!drawn.chars().any(|c| ('\u{2800}'..'\u{2900}').contains(&c)), "{drawn}");
@@ -239,7 +239,7 @@ fn samples_edges() -> usize {
 }
 
 #[test]
-fn two_trainings_are_two_dots_and_no_band() {
+fn two_training_runs_are_two_dots() {
     let line = |pair| {
         let point = |x: f64| Datum { x, y: 0.5, band: Some((0.0, 1.0)), pair, n: 100.into(), ..Datum::default() };
         let points = vec![point(0.0), point(1.0)];

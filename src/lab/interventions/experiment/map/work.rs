@@ -54,8 +54,8 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
 }
 
 /// Number of multiply-adds of the map, from its spec alone. Texts run through the model once for each layer of the map, and onward from
-/// there for every method and replicate. `prepare` is the cost of the probes of one layer, `judge` that of one strength on all test
-/// examples and replicates.
+/// there for every method and replicate. `prepare` is the cost of the probes of one layer; `judge` is the cost of one strength on all
+/// test examples and replicates.
 pub(crate) fn multiply_adds(spec: &Spec, size: &Size, (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128)) -> u128 {
     let Some(map) = &spec.map else { return 0 };
     let Ok(layers) = map.resolve(size.blocks) else { return 0 };
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
+    fn map_work_grows_with_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();
         let (two, all) = (MapSpec { layers: at(&[1, 2]), ..MapSpec::default() }, MapSpec::default());
         let one = MapSpec { methods: vec!["pgd".into()], ..all.clone() };

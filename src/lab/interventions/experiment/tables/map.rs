@@ -83,7 +83,7 @@ mod tests {
     use lab::table::Form;
 
     #[test]
-    fn the_map_is_a_triangle_of_numbers_with_their_strengths() {
+    fn map_table_is_triangular_with_strengths() {
         let results = sample::mapped();
         let mut out = Vec::new();
         lines(&mut out, &results, "bert-mini");

@@ -52,7 +52,7 @@ fn table(
     })
 }
 
-/// The edited property: that of the first probe, because the target's oracles are trained first.
+/// The edited property. This is the first probe's property, because the target's oracles are trained first.
 fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     mine.next().map(|p| p.value.property.as_str())
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn published_rows_stand_beside_those_of_the_run_in_every_form() {
+    fn published_rows_follow_the_runs_rows_in_every_format() {
         let optimum = named("optimum");
         let markdown = optimum.write(Form::Markdown);
         let row = |title: &str| markdown.lines().find(|l| l.contains(title)).unwrap_or_else(|| panic!("{markdown}"));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn contingency_and_accuracies_are_those_of_tables_1_and_2() {
+    fn tables_1_and_2_show_contingency_and_accuracies() {
         let contingency = named("contingency").write(Form::Markdown);
         let line = |start: &str| contingency.lines().find(|l| l.starts_with(start)).unwrap().to_owned();
         assert_eq!(
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn selectivity_by_property_is_a_table_of_its_own() {
+    fn selectivity_by_property_has_a_separate_table() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "no table for one property");
         let several = sample::several(results());
         let table = tables(&several).into_iter().find(|t| t.name == "selectivity").unwrap();
@@ -300,7 +300,7 @@ mod tests {
 
     /// The published scores are based on total variation.
     #[test]
-    fn scores_by_another_distance_have_no_published_row_and_say_so() {
+    fn other_distances_have_no_published_row() {
         let mut results = results();
         results.data[0].value.distance = crate::score::Distance::Js;
         let tables = tables(&results);
@@ -311,7 +311,7 @@ mod tests {
 
     /// The published numbers are for one task, so other tasks are shown without them.
     #[test]
-    fn another_task_has_no_published_row() {
+    fn other_tasks_have_no_published_row() {
         let mut results = results();
         results.data[0].value.task = "animacy".into();
         for table in tables(&results) {

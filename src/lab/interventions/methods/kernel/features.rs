@@ -47,7 +47,6 @@ impl Features {
         Ok(features)
     }
 
-    /// Embedding size.
     pub(super) fn dimension(&self) -> usize {
         self.landmarks.cols()
     }

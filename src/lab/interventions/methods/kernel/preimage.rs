@@ -83,7 +83,7 @@ impl Net {
         z
     }
 
-    /// Standardised embeddings for features.
+    /// Maps features to standardised embeddings.
     pub(super) fn forward(&self, features: &Dense<f64>) -> Dense<f64> {
         let (u, active) = self.hidden(features);
         self.end(&u, &active)
@@ -127,8 +127,8 @@ impl Net {
         loss
     }
 
-    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the ratio of the squared distance to
-    /// that of the mean; 1 if `wanted` does not vary.
+    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus their squared distance divided by
+    /// the squared distance of the mean. It is 1 if `wanted` does not vary.
     pub(super) fn reproduced(&self, features: &Features, wanted: &Dense<f64>) -> f64 {
         let found = features.of(&self.forward(wanted));
         let means = column_means(wanted);
@@ -166,7 +166,7 @@ mod tests {
 
     /// Reference: an implementation in PyTorch with autograd.
     #[test]
-    fn features_and_fifty_steps_are_those_of_another_implementation() {
+    fn features_and_fifty_steps_match_pytorch() {
         for (polynomial, seen, losses, end, reproduced) in [
             (
                 false,

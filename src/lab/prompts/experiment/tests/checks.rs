@@ -56,9 +56,10 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits do not depend on the other models: adding a model leaves the others' stored replies valid and stores nothing new for them.
+/// Logits do not depend on the other models. Adding a model leaves the stored replies of the others valid and stores nothing new for
+/// them.
 #[test]
-fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
+fn added_model_changes_no_other_logits() {
     let dir = tempfile::tempdir().unwrap();
     let mut desk = Desk::new();
     let taken = word(&mut desk, "bert-tiny", "gpt2-tiny");
@@ -91,7 +92,7 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
 
 /// Under rules that compare words of all models, an additional model removes words and instances, and each removal is reported.
 #[test]
-fn what_a_model_that_joins_takes_away_is_listed() {
+fn words_removed_by_an_added_model_are_listed() {
     let dir = tempfile::tempdir().unwrap();
     let mut desk = Desk::new();
     let taken = word(&mut desk, "bert-tiny", "gpt2-tiny");
@@ -115,7 +116,7 @@ fn what_a_model_that_joins_takes_away_is_listed() {
 
 /// Regression: words that no model can produce used to be counted as queries, which doubled the forecast time on LAMA.
 #[test]
-fn a_forecast_counts_the_queries_that_are_asked() {
+fn forecast_counts_actual_queries() {
     let dir = tempfile::tempdir().unwrap();
     let facts = [("France", "Paris"), ("Norway", "Oslo Town"), ("Italy", "Rome Town")];
     let mut spec = spec_of(dir.path(), &facts);
@@ -148,7 +149,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
 
 /// A run may lose all instances of every relation; it then ends with reasons and no numbers.
 #[test]
-fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
+fn run_without_usable_facts_ends_with_reasons() {
     let dir = tempfile::tempdir().unwrap();
     let spec = spec_of(dir.path(), &[("Nowhere", "Xyzzyville Town")]);
     let mut desk = Desk::new();
@@ -163,7 +164,7 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
 
 /// Regression: intervals over a single relation used to have width 0.
 #[test]
-fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
+fn single_relation_gives_full_range_intervals() {
     let mut one = spec();
     one.data.relations = ["capital"].into();
     one.ranks.subset = 1;
@@ -187,7 +188,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
 
 /// Regression: two weights for eight prompts, and prompts for a relation outside the run, used to be accepted silently.
 #[test]
-fn what_a_run_does_not_use_is_said() {
+fn unused_settings_are_reported() {
     use crate::spec::UserWeights;
     let mut spec = spec();
     spec.data.relations = ["capital"].into();
@@ -206,9 +207,9 @@ fn what_a_run_does_not_use_is_said() {
     }
 }
 
-/// A causal model cannot use a prompt that does not end in its object. The hint must not suggest that words are the problem.
+/// A causal model cannot use a prompt that does not end in its object. The hint must not blame the words.
 #[test]
-fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
+fn relation_without_usable_prompts_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut spec = spec_of(dir.path(), &[("France", "Paris")]);
     let early = "{\"relation\":\"r\",\"prompt\":\"[Y] is the capital of [X] .\"}\n";

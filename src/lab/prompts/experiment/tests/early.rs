@@ -18,7 +18,7 @@ fn kind(finding: &Finding) -> &Kind {
 }
 
 #[test]
-fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model() {
+fn first_relation_is_reported_early_and_by_model() {
     let mut desk = Desk::new();
     run(&spec(), &mut desk).1.unwrap();
     let [data, relation, scores @ ..] = &desk.found[..] else { panic!() };
@@ -46,7 +46,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
 
 /// Regression: timing of slices used to delay the first score by more than a second.
 #[test]
-fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
+fn small_first_relation_is_scored_before_the_forecast() {
     let mut desk = Desk::new();
     run(&spec(), &mut desk).1.unwrap();
     let before = &desk.found[..desk.before_forecast.unwrap()];
@@ -64,7 +64,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
 
 /// With many passes, querying the usual names first would double the time.
 #[test]
-fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
+fn large_first_relation_is_forecast_first() {
     let mut long = spec();
     long.query.candidates = Candidates::RelationPll;
     long.data.instances = Some(4);
@@ -74,7 +74,7 @@ fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
 }
 
 #[test]
-fn every_finding_says_by_which_rule_answers_were_read() {
+fn findings_state_their_candidate_rule() {
     let mut short = spec();
     short.query.candidates = Candidates::Intersection;
     let mut desk = Desk::new();
@@ -92,7 +92,7 @@ fn every_finding_says_by_which_rule_answers_were_read() {
     assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
 }
 
-/// Files with two relations, of which one is unusable because its objects are multi-token words. One prompt has no slot for the subject.
+/// Files with two relations. One of them is unusable because its objects are multi-token words. One prompt has no slot for the subject.
 fn files(dir: &std::path::Path) -> Spec {
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts = [
@@ -118,7 +118,7 @@ fn files(dir: &std::path::Path) -> Spec {
 
 /// Regression: a relation without an answer that all models can produce used to end the whole run.
 #[test]
-fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
+fn unusable_relation_is_reported_and_others_run() {
     let dir = tempfile::tempdir().unwrap();
     for rule in Candidates::ALL {
         let mut spec = files(dir.path());
@@ -151,7 +151,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
 }
 
 #[test]
-fn a_model_beside_itself_is_as_good_as_itself() {
+fn model_ties_with_itself() {
     let mut twins = spec();
     let copy = format!("{}/../../../assets/models/bert-tiny", env!("CARGO_MANIFEST_DIR"));
     twins.models = vec!["bert-tiny".into(), copy];
@@ -172,7 +172,7 @@ fn a_model_beside_itself_is_as_good_as_itself() {
 /// Regression: adding a file used to change the queries of the built-in relations. Their names were no longer fitted into the sentence,
 /// unless the store had replies from a run without the file.
 #[test]
-fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_them() {
+fn file_relations_do_not_change_built_in_queries() {
     let dir = tempfile::tempdir().unwrap();
     let mut alone = spec();
     alone.data.relations = ["field"].into();
@@ -193,7 +193,7 @@ fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_
 
 /// The same facts and prompts give different queries if names are fitted into the sentence.
 #[test]
-fn what_is_kept_of_fitted_names_is_not_taken_for_what_a_file_asks_letter_by_letter() {
+fn fitted_and_unfitted_names_are_cached_separately() {
     let mut desk = Desk::new();
     let (query, words) = (QuerySpec::default(), FunctionWords::own());
     let model = desk.model("bert-tiny").unwrap();

@@ -38,7 +38,7 @@ fn by_hand(model: &Model, prompt: &str, subject: &str, fitted: bool) -> f64 {
 }
 
 #[test]
-fn weights_by_perplexity_are_those_of_a_calculation_by_hand() {
+fn perplexity_weights_match_hand_computation() {
     let mut spec = spec();
     spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
     spec.data.relations = ["capital"].into();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn own_files_are_asked_and_what_is_dropped_is_told() {
+fn user_files_are_queried_and_omissions_reported() {
     let dir = tempfile::tempdir().unwrap();
     let facts = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"subject\":\"Norway\",\"object\":\"Oslo\"}\n{\"relation\":\"P36\",\"subject\":\"Nowhere\",\"object\":\"Xyzzyville Town\"}\n";
     std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
@@ -29,7 +29,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
 
 /// An unusable relation is reported, not dropped silently. If requested by name, it is refused with the reason.
 #[test]
-fn a_relation_without_prompts_is_told_of() {
+fn relation_without_prompts_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let fact = |r: &str, s: &str, o: &str| format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n");
     let facts =
@@ -52,7 +52,7 @@ fn a_relation_without_prompts_is_told_of() {
 
 /// Regression: N-M relations, which Cao et al. leave out, used to be included.
 #[test]
-fn relations_of_several_objects_are_left_out_by_default_and_counted() {
+fn n_m_relations_are_omitted_by_default_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let relations = [("P36", "1-1"), ("P190", "N-M"), ("P30", "")];
     let row = |(id, kind): &(&str, &str)| {
@@ -90,10 +90,10 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// Regression: the ledger used to decompose the gap over all prompts and names, but the adjusted scores next to it averaged over the drawn
-/// ones only.
+/// Regression: the ledger used to decompose the gap over all prompts and names, although the adjusted scores next to it averaged only the
+/// drawn ones.
 #[test]
-fn under_k_by_k_the_ledger_splits_what_was_drawn() {
+fn k_by_k_ledger_covers_the_sample() {
     let mut drawn = spec();
     (drawn.adjust.prompts, drawn.adjust.mentions) = (Some(2), Some(1));
     let mut desk = Desk::new();
@@ -112,7 +112,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
 
 /// Regression: adding a file used to replace five selected relations with all forty.
 #[test]
-fn relations_that_were_picked_stay_picked_beside_a_file() {
+fn selected_relations_stay_selected_with_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let rows = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
     std::fs::write(dir.path().join("own.jsonl"), rows).unwrap();
@@ -128,7 +128,7 @@ fn relations_that_were_picked_stay_picked_beside_a_file() {
 
 /// Regression: the instances behind a stability score used to be visible only one at a time.
 #[test]
-fn instances_say_which_of_them_change_with_the_name() {
+fn instances_show_which_change_with_the_name() {
     let mut spec = spec();
     spec.data.relations = ["capital"].into();
     let mut desk = Desk::new();

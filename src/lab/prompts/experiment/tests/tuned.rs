@@ -22,7 +22,7 @@ fn tuned() -> Spec {
 /// Facts used in the search are not queried. The found prompt is treated like a written one, and the random words at its start are scored
 /// separately.
 #[test]
-fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
+fn found_prompt_is_scored_on_held_out_facts() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());
     let (mut experiment, result) = run(&tuned(), &mut desk);
     result.unwrap();

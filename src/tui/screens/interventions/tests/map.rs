@@ -45,7 +45,7 @@ fn drawn(state: &State) -> String {
 }
 
 #[test]
-fn what_was_recorded_is_the_map_that_was_found() {
+fn recorded_findings_give_the_same_map() {
     let state = mapped();
     let (played, found) = (results(&state), sample::mapped());
     let values = |r: &labs::interventions::Results| -> Vec<_> { r.map.iter().map(|c| c.value.clone()).collect() };
@@ -55,7 +55,7 @@ fn what_was_recorded_is_the_map_that_was_found() {
 }
 
 #[test]
-fn each_score_has_a_pane_and_without_a_map_it_is_said() {
+fn map_panes_report_a_missing_map() {
     let mut state = mapped();
     let names = ["map-reliability", "map-completeness", "map-selectivity"];
     for (pane, name) in MAPS.into_iter().zip(names) {
@@ -68,7 +68,7 @@ fn each_score_has_a_pane_and_without_a_map_it_is_said() {
 }
 
 #[test]
-fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
+fn cursor_shows_numbers_of_its_cell_or_a_reason() {
     let mut state = mapped();
     look_at(&mut state, MAPS[0]);
     SCREEN.travel(&mut state, MAPS[0], 1);
@@ -104,7 +104,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
 }
 
 #[test]
-fn without_colour_the_density_of_glyphs_is_the_score() {
+fn scores_are_shown_by_glyph_density_without_colour() {
     let mut state = mapped();
     look_at(&mut state, MAPS[2]);
     // The scores of the first row fall from .89 to .59, drawn as full, three-quarter and half blocks.

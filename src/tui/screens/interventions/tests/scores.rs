@@ -24,7 +24,7 @@ fn drawn(state: &State) -> String {
 
 /// Regression: scores of two training runs used to have intervals from Student's t with one degree of freedom, such as [.02, 1.00].
 #[test]
-fn two_trainings_are_shown_by_their_values() {
+fn two_training_runs_show_their_values() {
     let mut results = sample::results();
     for o in &mut results.optima {
         o.value.how.replicates = 2;
@@ -49,7 +49,7 @@ fn two_trainings_are_shown_by_their_values() {
 
 /// Regression: only one line used to distinguish scores on all examples from the held-out scores in the answer and the list.
 #[test]
-fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
+fn scores_below_figure_name_their_examples() {
     for size in [(120, 40), (100, 40), (80, 24)] {
         let mut state = with(sample::results(), size);
         state.focus_on(CURVES);
@@ -63,7 +63,7 @@ fn the_scores_below_the_figure_say_that_they_are_on_all_examples() {
 
 /// Regression: after `o`, the scores of an oracle without a best strength used to be shown without a note.
 #[test]
-fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
+fn oracle_without_best_strength_is_named() {
     let mut results = without_optima(400);
     results.without.iter_mut().for_each(|w| w.value.oracle = OracleKind::Linear);
     let told = |oracles: Vec<OracleKind>| {
@@ -84,7 +84,7 @@ fn an_oracle_without_a_best_strength_is_named_when_it_is_chosen() {
 
 /// Regression: a list without any numbers used to be next to a pane with R .93 and no warning; the reason was cut.
 #[test]
-fn a_list_without_best_strengths_says_why_and_r_is_marked() {
+fn list_without_best_strengths_gives_reason_and_marks_r() {
     let mut results = without_optima(400);
     for size in [(120, 40), (80, 24)] {
         let mut state = with(results.clone(), size);
@@ -139,7 +139,7 @@ fn without_optima(examples: usize) -> Results {
 
 /// Regression: the note on the scores' intervals used to be below the model's own behaviour, which has different training runs.
 #[test]
-fn each_figure_says_what_its_own_intervals_cover() {
+fn figures_state_what_their_intervals_cover() {
     let labs::Results::Interventions(results) = crate::example::recorded(LabId::Interventions).unwrap().run.results
     else {
         panic!("results of another lab")
@@ -161,7 +161,7 @@ fn each_figure_says_what_its_own_intervals_cover() {
 
 /// Regression: the table of a run without any best strength used to repeat a reason and not name the setting that would help.
 #[test]
-fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
+fn table_without_best_strengths_repeats_the_answer() {
     let mut state = with(without_optima(4), (120, 40));
     let answer = SCREEN.answer(&state).says.remove(0);
     assert!(answer.contains("test sentences") && answer.contains("with about"), "{answer}");
@@ -173,7 +173,7 @@ fn a_table_without_best_strengths_has_the_sentence_of_the_answer() {
 
 /// Regression: a hatched range that missed its curve used to have no explanation.
 #[test]
-fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
+fn hatched_range_and_intervals_are_explained() {
     let mut results = sample::results();
     let point = results.curves.iter().find(|c| c.key.method.name == "pgd").unwrap().points[0].clone();
     let v = &point.value;
@@ -195,7 +195,7 @@ fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
 
 /// Regression: after another method was chosen, the example used to stay, and only its title mentioned the different edit.
 #[test]
-fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one() {
+fn outdated_example_names_its_edit_and_the_update_key() {
     let example = || {
         let run = crate::example::recorded(LabId::Interventions).unwrap().run;
         (run.job.spec, run.results)
@@ -233,10 +233,10 @@ fn an_example_of_another_edit_says_what_it_shows_and_what_brings_the_present_one
     }
 }
 
-/// Regression: the example of INLP stayed beside every other method of the list, a removal read like a value that was set ("now first"),
-/// and probabilities stood below "absent: attractor number".
+/// Regression: INLP's example used to stay beside every other method of the list. A removal read like a value that was set ("now first"),
+/// and probabilities were listed under "absent: attractor number".
 #[test]
-fn an_example_is_of_the_method_under_the_cursor_and_says_what_the_edit_is_for() {
+fn example_belongs_to_drawn_method_and_states_its_aim() {
     for size in [(120, 40), (80, 24)] {
         let mut state = State::new(Start { opening: crate::state::Opening::First, size, ..Start::new() });
         crate::reduce::reduce(&mut state, crate::action::Action::Start);
@@ -255,9 +255,9 @@ fn an_example_is_of_the_method_under_the_cursor_and_says_what_the_edit_is_for() 
     }
 }
 
-/// Regression: at α = .7 the figure gave other scores than the answer, which are held out, and one line told why.
+/// Regression: at α = .7 the figure's scores used to differ from the held-out scores of the answer, and only one line explained why.
 #[test]
-fn held_out_scores_come_first_below_the_figure_at_the_best_strength() {
+fn held_out_scores_come_first_at_the_best_strength() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(sample::results(), size);
         let best = measured::best(&state).unwrap().value.clone();
@@ -292,9 +292,9 @@ fn enter_on_a_method_shows_its_figure() {
     }
 }
 
-/// Regression: controls used to be counted as methods, and to have the aim of one.
+/// Regression: controls used to be counted as methods and shown with an aim.
 #[test]
-fn controls_are_counted_apart_and_have_no_aim() {
+fn controls_are_counted_separately_without_aim() {
     let mut state = with(sample::results(), (120, 40));
     view_mut(&mut state).catalog = Catalog::registered();
     let methods = ["pgd", "fgsm", "identity", "random"].map(MethodSpec::named);
@@ -306,9 +306,9 @@ fn controls_are_counted_apart_and_have_no_aim() {
     assert_eq!([row("PGD"), row("identity")], ["set", "control"]);
 }
 
-/// Regression: at 120 columns, the list used to hide each method's aim, which determines the methods that it can be compared with.
+/// Regression: at 120 columns, the list used to hide each method's aim, which decides which methods can be compared.
 #[test]
-fn the_aim_is_in_sight_beside_scores_and_interval() {
+fn aim_is_visible_next_to_scores() {
     for size in [(120, 40), (80, 24)] {
         let mut state = with(sample::results(), size);
         state.focus_on(METHODS);
@@ -321,7 +321,7 @@ fn the_aim_is_in_sight_beside_scores_and_interval() {
 
 /// If every token is read, n gives the numbers of tokens and texts, and the settings include the caps on tokens.
 #[test]
-fn tokens_are_counted_with_their_texts() {
+fn n_counts_tokens_and_their_texts() {
     let mut results = sample::results();
     for p in results.curves.iter_mut().flat_map(|c| &mut c.points) {
         p.value.beside.texts = Some([300, 52]);
@@ -340,9 +340,9 @@ fn tokens_are_counted_with_their_texts() {
     }
 }
 
-/// Regression: a long decision on two models used to push the number of examples and every interval out of sight.
+/// Regression: a long decision on two models used to push the number of examples and every interval off the screen.
 #[test]
-fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
+fn long_decision_leaves_room_for_n_and_interval() {
     let mut results = sample::results();
     let other: Vec<_> = results.optima.iter().map(|o| Tagged { model: "gpt2-mini".into(), ..o.clone() }).collect();
     results.optima.extend(other);
