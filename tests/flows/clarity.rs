@@ -102,3 +102,28 @@ fn a_letter_in_a_number_is_refused_while_it_is_typed() {
     h.keys("x");
     assert!(h.state.view.entry.as_ref().unwrap().error.is_some());
 }
+
+#[test]
+fn the_report_is_written_from_the_export_dialog_and_from_the_palette() {
+    for size in [(120, 40), (80, 24)] {
+        let mut h = Harness::finished(size.0, size.1);
+        h.state.recording = Recording::On("mine".into());
+        let is_report = |effects: &[Effect]| match effects {
+            [Effect::Export(export, _)] => match &export.subject {
+                Subject::Report(session, board) => session == "mine" && board.runs.len() == 1,
+                Subject::Figure(_) => false,
+            },
+            _ => false,
+        };
+        h.keys("x G");
+        assert!(h.screen().contains("report   question, answer, tables, figures (Markdown)"), "{}", h.screen());
+        assert!(h.screen().contains("enter write the report"), "{}", h.screen());
+        assert!(is_report(&h.keys("enter")));
+        h.keys(":");
+        h.typed("report");
+        assert!(is_report(&h.keys("enter")));
+        let paths = vec!["/f/mine.md".into(), "/f/mine-figures/1-a.png".into(), "/f/mine-figures/1-b.png".into()];
+        h.act(Action::Exported(Ok(Exported::Wrote(paths))));
+        assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/mine.md; figures (2): /f/mine-figures"));
+    }
+}

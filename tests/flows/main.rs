@@ -20,13 +20,16 @@ use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
 use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::figure::Figure;
 use probity::lab;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::layer::LayerRef;
 use probity::session::format::{Entry, Item};
 use probity::session::replay::Step;
-use probity::tui::action::{Action, Document, Effect, Exported, Mouse, MouseKind, ReplayControl, Saved};
+use probity::tui::action::{
+    Action, Document, Effect, Export, Exported, Mouse, MouseKind, ReplayControl, Saved, Subject,
+};
 use probity::tui::layout::{compute, inside, track};
 use probity::tui::recording::Recorder;
 use probity::tui::run::{ExitReason, Options, Outside, Source, run};
@@ -57,6 +60,13 @@ fn only_point(effects: &[Effect]) -> &PointQuestion {
     match sent(effects)[..] {
         [command] => point(command).expect("a point").1,
         ref other => panic!("{other:?}"),
+    }
+}
+
+fn figure_of(export: &Export) -> &Figure {
+    match &export.subject {
+        Subject::Figure(figure) => figure,
+        Subject::Report(session, _) => panic!("a report on {session}"),
     }
 }
 
@@ -326,7 +336,7 @@ fn the_palette_carries_out_what_it_finds() {
 fn export_writes_the_focused_figure_and_says_where() {
     let mut h = Harness::finished(120, 40);
     let name = |effects: &[Effect]| match effects {
-        [Effect::Export(export, _)] => export.figure.name.clone(),
+        [Effect::Export(export, _)] => figure_of(export).name.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");

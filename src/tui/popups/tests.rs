@@ -79,7 +79,7 @@ fn an_overwrite_that_is_refused_writes_nothing() {
         layers: Vec::new(),
         provenance: figure::Provenance::default(),
     };
-    let export = crate::action::Export { figure, options: Default::default() };
+    let export = crate::action::Export { subject: crate::action::Subject::Figure(figure), options: Default::default() };
     let mut state = state();
     let hold = |state: &mut State| {
         let files = vec!["/tmp/f.png".into(), "/tmp/f.svg".into()];
@@ -239,7 +239,7 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
         provenance: figure::Provenance::default(),
     };
     let file = format!("/{}/f.png", "folder/".repeat(40));
-    let export = crate::action::Export { figure, options: Default::default() };
+    let export = crate::action::Export { subject: crate::action::Subject::Figure(figure), options: Default::default() };
     state.held = Some(Held { what: Kept::Figure(Box::new(export)), files: vec![file.into()] });
     pick(&mut state, &Overwrite, 0);
     let mut terminal = Terminal::new(TestBackend::new(60, 12)).unwrap();

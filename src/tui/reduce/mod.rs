@@ -151,7 +151,18 @@ fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-            state.view.toast = Some(format!("wrote {}", printable(&shortened(&paths))));
+            state.view.toast = Some(format!(
+                "wrote {}",
+                printable(&match &paths[..] {
+                    // The figures of a report are in a folder next to it.
+                    [page, figures @ ..] if page.extension().is_some_and(|e| e == "md") => {
+                        let folder = figures.first().and_then(|f| f.parent()).map(|f| f.display().to_string());
+                        let of = folder.map_or(String::new(), |f| format!("; figures ({}): {f}", figures.len()));
+                        format!("{}{of}", page.display())
+                    }
+                    _ => shortened(&paths),
+                })
+            ));
             let what = format!("wrote {}", printable(&names.join(", ")));
             let problem = Problem { what, r#where: "export".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
@@ -227,7 +238,7 @@ fn shortened(paths: &[PathBuf]) -> String {
 }
 
 /// Commands that are disabled for an example, because they would export its results as the session's.
-const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
+const OF_OWN: [&str; 4] = ["export", "report", "copy", "provenance"];
 
 /// Commands on panes that the form hides.
 const BEHIND_THE_FORM: [&str; 4] = ["sort", "sort-direction", "next-figure", "previous-figure"];
