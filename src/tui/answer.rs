@@ -6,6 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::example::Example;
 use super::layout::is_small;
 use super::panes::block;
 use super::setup;
@@ -13,6 +14,7 @@ use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, pad, printable, shortened, width, wrapped};
+use engine::board::Job;
 use engine::message::Outcome;
 use figure::capital;
 use labs::Answer;
@@ -41,6 +43,12 @@ pub(crate) fn answer(state: &State) -> Rc<Answer> {
 /// The lines, and true if nothing of the answer is left out.
 fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let room = usize::from(state.view.size.0).saturating_sub(4);
+    if let Some((job, example)) = beneath_example(state) {
+        let until = format!("Until then, the panes below show the recorded example of {}.", printable(&example.day));
+        let said = [(Role::Text, awaited(job)), (Role::Dim, until)];
+        let lines = said.into_iter().flat_map(|(role, text)| wrapped(&text, room).into_iter().map(move |l| (role, l)));
+        return (lines.collect(), true);
+    }
     let answer = answer(state);
     let count = answer.doubts.len();
     let small = is_small(state);
@@ -244,12 +252,23 @@ fn nothing(state: &State) -> (Role, String) {
             (Role::Dim, capital(&text))
         }
         Some(Outcome::Done) => (Role::Dim, "The run is done but has no answer; the lists show why.".into()),
-        None => {
-            let left = run.job.progress.as_ref().and_then(|p| p.left);
-            let left = left.map_or(String::new(), |t| format!("; the run takes {} more", about(t)));
-            (Role::Dim, format!("No answer yet{left}."))
-        }
+        None => (Role::Text, awaited(&run.job)),
     }
+}
+
+/// Says what runs, and that it has no answer yet.
+fn awaited(job: &Job) -> String {
+    let (common, left) = (job.spec.common(), job.progress.as_ref().and_then(|p| p.left));
+    let left = left.map_or(String::new(), |t| format!("; {} left", about(t)));
+    let of = labs::answer::asked_of(common.models());
+    format!("No answer yet: {} on {of} is running{left}.", printable(common.subject()))
+}
+
+/// The run in progress that has no answer yet, and the example that its lab shows until then.
+fn beneath_example(state: &State) -> Option<(&Job, &Example)> {
+    let example = state.example_shown()?;
+    let job = state.board.job().filter(|job| state.board.running() && job.spec.lab() == example.run.job.spec.lab())?;
+    Some((job, example))
 }
 
 /// Estimated duration of the current settings' run, in brackets; empty if unknown.
@@ -314,16 +333,11 @@ fn example_of(state: &State) -> String {
     };
     let of = other_run(state).map_or(String::new(), |apart| format!(" ({apart})"));
     let day = printable(&example.day);
-    match state.board.job().filter(|_| state.board.running()) {
-        Some(job) => {
-            let left = job.progress.as_ref().and_then(|p| p.left).map_or(String::new(), |t| format!(" ({})", about(t)));
-            format!("Example{of}, recorded on {day}: your own run replaces it{left}")
-        }
-        None => {
-            let (run, takes) = (state.keymap.short_label("run"), takes(state));
-            format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
-        }
+    if state.board.running() {
+        return format!("Example{of}, recorded on {day}: your own run replaces it");
     }
+    let (run, takes) = (state.keymap.short_label("run"), takes(state));
+    format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
 }
 
 /// Title of the answer, with its run: `Answer so far: run 2 of 2`.
@@ -353,7 +367,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
-        let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
+        let title = if beneath_example(state).is_some() { "Answer".into() } else { heading(state) };
+        let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
         // An answer that is whole has nothing to open.
         let more =
             if shown(state).1 { String::new() } else { format!(" {} ", more(state, answer(state).doubts.len())) };
@@ -371,7 +386,8 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let lines = [
         "Probity shows how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
-            _ if state.example_shown().is_some() => format!("{}.", example_of(state)),
+            false if state.example_shown().is_some() => format!("{}.", example_of(state)),
+            true if state.example_shown().is_some() => "Your own run is in progress; its answer appears above.".into(),
             true => "A default experiment runs on a small model; its answer appears above.".into(),
             false if state.board.runs.len() > 1 => {
                 "The first answer came from a default experiment on a small model.".into()

@@ -333,28 +333,6 @@ fn the_palette_carries_out_what_it_finds() {
 }
 
 #[test]
-fn export_writes_the_focused_figure_and_says_where() {
-    let mut h = Harness::finished(120, 40);
-    let name = |effects: &[Effect]| match effects {
-        [Effect::Export(export, _)] => figure_of(export).name.clone(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");
-    h.focus(PARETO);
-    assert_eq!(name(&h.keys("t o x enter")[1..]), "pareto-bert-mini-linear");
-    let style = |effects: &[Effect]| match effects {
-        [Effect::Export(export, _)] => export.options.look.style.name(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(style(&h.keys("x j space enter")), "paper");
-    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice is kept");
-    let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
-    h.act(Action::Exported(Ok(Exported::Wrote(paths))));
-    assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
-    assert!(Harness::started(120, 40).keys("x").is_empty(), "nothing to export yet");
-}
-
-#[test]
 fn every_pane_copies_its_numbers() {
     let mut h = Harness::finished(120, 40);
     for (pane, part) in [
