@@ -287,7 +287,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (true, _) => (Role::Dim, String::new()),
         (false, true) if setup::waits(state) => (Role::Changed, "these settings are queued".into()),
         (false, true) if setup::lacks_models(state) => (Role::Changed, "not run yet: tick a model first".into()),
-        (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
+        (false, true) => (Role::Changed, since(state)),
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
@@ -303,6 +303,19 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         *last = fit(last, beside).into_owned();
     }
     (lines, (role, hint))
+}
+
+/// Maximum width of the changed settings next to the question.
+const CHANGED: usize = 30;
+
+/// Says that the settings have changed since the run whose numbers are shown, and how if that fits.
+fn since(state: &State) -> String {
+    let run = state.keymap.short_label("run");
+    let changes = state.setup().zip(setup::ran(state)).map(|(setup, job)| labs::changes(&job.spec, &setup.spec(state)));
+    let changes = changes.unwrap_or_default().join(", ");
+    let fits = !is_small(state) && !changes.is_empty() && width(&changes) <= CHANGED;
+    let changes = if fits { format!(" ({changes})") } else { String::new() };
+    format!("changed since the last run{changes}: {run} runs it")
 }
 
 pub(crate) fn question_rows(state: &State, columns: u16) -> u16 {
