@@ -270,7 +270,7 @@ fn a_second_run_is_offered_after_the_one_that_is_named() {
         left: Some(40.0),
     };
     state.board.on_event(&engine::message::Event::Progress { generation: 1, progress });
-    assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
+    assert!(said(&state).1.contains("Run this after it (starts in about 40 s)"), "{:?}", said(&state));
 }
 
 #[test]
