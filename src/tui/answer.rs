@@ -399,7 +399,10 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let lines = [
         "Probity shows how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
-            false if state.example_shown().is_some() => format!("{}.", example_of(state)),
+            false if state.example_shown().is_some() => {
+                let (run, menu, takes) = (key("run"), key("menu"), takes(state));
+                format!("{run} starts your own run{takes}, {menu} {run} a quick one with wider intervals.")
+            }
             true if state.example_shown().is_some() => "Your own run is in progress; its answer appears above.".into(),
             true => "A default experiment runs on a small model; its answer appears above.".into(),
             false if state.board.runs.len() > 1 => {

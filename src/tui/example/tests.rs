@@ -78,9 +78,25 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
         let spec = state.setup().unwrap().spec(&state);
         reduce(&mut state, Action::Forecast(Box::new(spec), Some(200.0)));
         assert!(screen(&state).contains("r starts your own run (about 3 min)"), "{}", screen(&state));
+        assert!(screen(&state).contains("t r a quick one with wider intervals."), "{}", screen(&state));
         crate::setup::typed(&mut state, "seed", "3").unwrap();
         assert!(!screen(&state).contains("about 3 min"), "the estimate was for different settings");
     }
+}
+
+#[test]
+fn a_quick_run_has_fewer_methods_and_training_runs_and_can_be_undone() {
+    let mut state = first_start((120, 40));
+    let before = state.setup().unwrap().spec(&state);
+    for key in ["t", "r"] {
+        reduce(&mut state, Action::Key(key.parse().unwrap()));
+    }
+    let labs::Spec::Interventions(spec) = &state.board.runs[0].job.spec else { panic!() };
+    let methods: Vec<&str> = spec.methods.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!((methods, spec.probe.replicates), (vec!["alterrep", "inlp", "identity", "random"], 3));
+    assert!(state.view.toast.as_ref().is_some_and(|said| said.contains("wider intervals")), "{:?}", state.view.toast);
+    reduce(&mut state, Action::Key("u".parse().unwrap()));
+    assert_eq!(state.setup().unwrap().spec(&state), before);
 }
 
 /// Regression: for a minute after the first start, the screen used to show no results.
