@@ -123,6 +123,13 @@ fn the_loop_draws_records_and_quits() {
     assert_eq!(fold(&record.borrow()), board, "the recording rebuilds the board");
 }
 
+/// Regression: a session in which facts were asked of eight models used to be called "agreement", like the experiment at the start.
+#[test]
+fn a_session_is_named_after_its_first_run() {
+    let (_, _, screen, _) = looped(Tape::default(), &[(200, "tab"), (60, "ctrl-c"), (60, "q")]);
+    assert!(screen.contains("saved as interventions-agreement-bert-mini"), "{screen}");
+}
+
 #[test]
 fn an_idle_loop_draws_nothing() {
     let (_, _, _, frames) = looped(Tape::default(), &[(300, "ctrl-c"), (300, "z"), (300, "z"), (0, "q")]);
