@@ -258,7 +258,7 @@ static POPUP: &[Entry] = rows! { Context::Popup;
     "popup-accept", "choose", "Chooses the entry under the cursor.",
         ["enter"], Some(("ok", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
-        ["space"], Some(("mark", 3)), State::marking => popup::mark;
+        ["space"], Some(("tick", 3)), State::marking => popup::mark;
     "popup-filter", "filter", "Filters the entries: shows only those that contain the typed text.",
         ["/"], Some(("filter", 6)), popups::filters => table::filter;
     "popup-next-figure", "next figure", "Shows the next figure that both runs have.",

@@ -22,7 +22,6 @@ pub(crate) use history::{History, can_redo, can_undo, remember, undo};
 pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model};
 pub use row::Row;
 
-
 use super::action::{Effect, Mouse};
 use super::layout::{inside, scrolled, track};
 use super::panes::table;

@@ -176,7 +176,7 @@ impl Picker for ExportFigure {
         match Choice::all().nth(entry) {
             Some(Choice::Folder) => "another folder",
             Some(Choice::Report) => "write the report",
-            _ => "write",
+            _ => "write the files",
         }
     }
 
@@ -212,7 +212,8 @@ impl Picker for ExportFigure {
         match Choice::all().nth(entry) {
             Some(Choice::Folder) => {
                 popups::pick(state, &ExportFigure, entry);
-                return self.mark(state, entry);
+                let now = folder(state);
+                return look::ask_from(state, &FOLDER, &now);
             }
             Some(Choice::Report) => return look::report(state),
             _ => {}
@@ -222,21 +223,13 @@ impl Picker for ExportFigure {
         look::written(state, Subject::Figure(figure))
     }
 
-    fn marks(&self, _: &State) -> bool {
-        true
+    fn marks(&self, _: &State, entry: usize) -> bool {
+        Choice::all().nth(entry).is_some_and(|choice| !matches!(choice, Choice::Folder | Choice::Report))
     }
 
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        match Choice::all().nth(entry) {
-            Some(Choice::Folder) => {
-                let now = folder(state);
-                look::ask_from(state, &FOLDER, &now)
-            }
-            choice => {
-                choice.into_iter().for_each(|choice| choice.toggle(&mut state.view.export));
-                Vec::new()
-            }
-        }
+        Choice::all().nth(entry).into_iter().for_each(|choice| choice.toggle(&mut state.view.export));
+        Vec::new()
     }
 }
 
@@ -280,9 +273,7 @@ mod tests {
         popups::pick(&mut state, &ExportFigure, 0);
         popup::travel(&mut state, setup::END);
         popup::travel(&mut state, -1);
-        popup::mark(&mut state);
-        assert_eq!(state.popup_name(), Some("export"), "the dialog stays open");
-        state.view.entry = None;
+        assert!(!state.marking(), "a folder cannot be ticked");
         // Regression: enter on the folder used to write the files at once.
         assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));
         assert_eq!(state.view.entry.as_ref().map(|e| e.buffer.as_str()), Some("/work"));

@@ -63,14 +63,14 @@ impl Picker for Choices {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
             // If nothing was ticked, the entry under the cursor is chosen.
-            Some(row) if self.marks(state) && !state.view.ticked && !ticked(&row, entry) => {
+            Some(row) if self.marks(state, entry) && !state.view.ticked && !ticked(&row, entry) => {
                 setup::toggle(state, &row, entry)
             }
             _ => Vec::new(),
         }
     }
 
-    fn marks(&self, state: &State) -> bool {
+    fn marks(&self, state: &State, _: usize) -> bool {
         let row = Self::row(state).filter(|row| state.replay.is_none() || row.view);
         row.is_some_and(|row| matches!(row.kind, Kind::Marks(_)))
     }
