@@ -226,6 +226,9 @@ fn nothing(state: &State) -> (Role, String) {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
         return match state.replay.is_some() {
+            true if state.replay.as_ref().is_some_and(|replay| replay.ended) => {
+                (Role::Dim, "The recording contains no run of this lab.".into())
+            }
             true => (Role::Dim, "Up to this point, the recording contains no run of this lab.".into()),
             false if setup::lacks_models(state) => {
                 (Role::Dim, format!("No model is ticked: tick one in the settings ({}).", key("settings")))

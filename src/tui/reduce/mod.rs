@@ -25,6 +25,7 @@ use base::Problem;
 use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
+use session::shelf::{End, Recorded};
 
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let shows = is_shown(&action);
@@ -98,9 +99,10 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(mut sessions)) => {
-            // The session being recorded cannot be continued.
+            // The session being recorded cannot be continued, and one without runs has nothing to continue.
             let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
-            sessions.retain(|session| !own(&session.name));
+            let has_runs = |session: &Recorded| session.runs > 0 || session.end == End::Unreadable;
+            sessions.retain(|session| !own(&session.name) && has_runs(session));
             state.sessions = Some(sessions);
         }
         Action::Resumed(resumed) => {
