@@ -138,7 +138,7 @@ impl Link {
             [model] => last_part(model).to_owned(),
             models => format!("{}-models", models.len()),
         };
-        let name = format!("{}-{}-{of}", spec.lab().name(), spec.common().subject());
+        let name = format!("{}-{of}", spec.lab().name());
         let numbered = (2..=MOST_ALIKE).map(|k| format!("{name}-{k}"));
         std::iter::once(name.clone()).chain(numbered).find_map(|name| recorder.rename(&name).ok())
     }
