@@ -3,7 +3,7 @@
 pub mod figures;
 mod list;
 mod preview;
-mod report;
+pub(crate) mod report;
 mod script;
 
 use std::io::Write;

@@ -62,7 +62,7 @@ pub struct TuiArgs {
     /// Lab to open: interventions, prompts, power or saliency.
     #[arg(long, value_name = "LAB", conflicts_with = "spec")]
     pub lab: Option<String>,
-    /// Name of the recorded session [default: task and time].
+    /// Name of the recorded session [default: lab and models of its first run].
     #[arg(long, value_name = "NAME", conflicts_with = "no_session")]
     pub session: Option<String>,
     /// Do not record a session.

@@ -6,6 +6,7 @@ use super::key::Key;
 use super::screen::ScreenId;
 use base::Problem;
 use engine::Down;
+use engine::board::Board;
 use engine::message::{Command, Event, Notice};
 use figure::{Figure, Format};
 use labs::setting::KnownRelation;
@@ -175,8 +176,16 @@ impl Default for ExportOptions {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
-    pub figure: Figure,
+    pub subject: Subject,
     pub options: ExportOptions,
+}
+
+/// What an export writes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    Figure(Figure),
+    /// The one-page report on a session: its name and its runs.
+    Report(String, Board),
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -6,6 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::example::Example;
 use super::layout::is_small;
 use super::panes::block;
 use super::setup;
@@ -13,6 +14,7 @@ use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, pad, printable, shortened, width, wrapped};
+use engine::board::Job;
 use engine::message::Outcome;
 use figure::capital;
 use labs::Answer;
@@ -40,6 +42,12 @@ pub(crate) fn answer(state: &State) -> Rc<Answer> {
 /// The answer's lines, and true if the answer is complete.
 fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let room = usize::from(state.view.size.0).saturating_sub(4);
+    if let Some((job, example)) = beneath_example(state) {
+        let until = format!("Until then, the panes below show the recorded example of {}.", printable(&example.day));
+        let said = [(Role::Text, awaited(job)), (Role::Dim, until)];
+        let lines = said.into_iter().flat_map(|(role, text)| wrapped(&text, room).into_iter().map(move |l| (role, l)));
+        return (lines.collect(), true);
+    }
     let answer = answer(state);
     let count = answer.doubts.len();
     let small = is_small(state);
@@ -220,6 +228,9 @@ fn nothing(state: &State) -> (Role, String) {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
         return match state.replay.is_some() {
+            true if state.replay.as_ref().is_some_and(|replay| replay.ended) => {
+                (Role::Dim, "The recording contains no run of this lab.".into())
+            }
             true => (Role::Dim, "Up to this point, the recording contains no run of this lab.".into()),
             false if setup::lacks_models(state) => {
                 (Role::Dim, format!("No model is ticked: tick one in the settings ({}).", key("settings")))
@@ -246,12 +257,23 @@ fn nothing(state: &State) -> (Role, String) {
             (Role::Dim, capital(&text))
         }
         Some(Outcome::Done) => (Role::Dim, "The run is done but has no answer; the lists show why.".into()),
-        None => {
-            let left = run.job.progress.as_ref().and_then(|p| p.left);
-            let left = left.map_or(String::new(), |t| format!("; the run takes {} more", about(t)));
-            (Role::Dim, format!("No answer yet{left}."))
-        }
+        None => (Role::Text, awaited(&run.job)),
     }
+}
+
+/// Says what runs, and that it has no answer yet.
+fn awaited(job: &Job) -> String {
+    let (common, left) = (job.spec.common(), job.progress.as_ref().and_then(|p| p.left));
+    let left = left.map_or(String::new(), |t| format!("; {} left", about(t)));
+    let of = labs::answer::asked_of(common.models());
+    format!("No answer yet: {} on {of} is running{left}.", printable(common.subject()))
+}
+
+/// The run in progress that has no answer yet, and the example that its lab shows until then.
+fn beneath_example(state: &State) -> Option<(&Job, &Example)> {
+    let example = state.example_shown()?;
+    let job = state.board.job().filter(|job| state.board.running() && job.spec.lab() == example.run.job.spec.lab())?;
+    Some((job, example))
 }
 
 /// Estimated duration of a run with the current settings, in brackets; empty if unknown.
@@ -270,7 +292,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (true, _) => (Role::Dim, String::new()),
         (false, true) if setup::waits(state) => (Role::Changed, "these settings are queued".into()),
         (false, true) if setup::lacks_models(state) => (Role::Changed, "not run yet: tick a model first".into()),
-        (false, true) => (Role::Changed, format!("not run yet: {} runs it", key("run"))),
+        (false, true) => (Role::Changed, since(state)),
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
@@ -286,6 +308,19 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         *last = fit(last, beside).into_owned();
     }
     (lines, (role, hint))
+}
+
+/// Maximum width of the changed settings next to the question.
+const CHANGED: usize = 30;
+
+/// Says that the settings have changed since the run whose numbers are shown, and how if that fits.
+fn since(state: &State) -> String {
+    let run = state.keymap.short_label("run");
+    let changes = state.setup().zip(setup::ran(state)).map(|(setup, job)| labs::changes(&job.spec, &setup.spec(state)));
+    let changes = changes.unwrap_or_default().join(", ");
+    let fits = !is_small(state) && !changes.is_empty() && width(&changes) <= CHANGED;
+    let changes = if fits { format!(" ({changes})") } else { String::new() };
+    format!("changed since the last run{changes}: {run} runs it")
 }
 
 pub(crate) fn question_rows(state: &State, columns: u16) -> u16 {
@@ -316,16 +351,11 @@ fn example_of(state: &State) -> String {
     };
     let of = other_run(state).map_or(String::new(), |apart| format!(" ({apart})"));
     let day = printable(&example.day);
-    match state.board.job().filter(|_| state.board.running()) {
-        Some(job) => {
-            let left = job.progress.as_ref().and_then(|p| p.left).map_or(String::new(), |t| format!(" ({})", about(t)));
-            format!("Example{of}, recorded on {day}: your own run replaces it{left}")
-        }
-        None => {
-            let (run, takes) = (state.keymap.short_label("run"), takes(state));
-            format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
-        }
+    if state.board.running() {
+        return format!("Example{of}, recorded on {day}: your own run replaces it");
     }
+    let (run, takes) = (state.keymap.short_label("run"), takes(state));
+    format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
 }
 
 /// Title of the answer, with its run: `Answer so far: run 2 of 2`.
@@ -355,7 +385,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
-        let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
+        let title = if beneath_example(state).is_some() { "Answer".into() } else { heading(state) };
+        let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
         // A complete answer has nothing more to open.
         let more =
             if shown(state).1 { String::new() } else { format!(" {} ", more(state, answer(state).doubts.len())) };
@@ -373,7 +404,11 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let lines = [
         "Probity shows how far a probe can be trusted. This lab edits hidden states.".to_owned(),
         match state.board.running() {
-            _ if state.example_shown().is_some() => format!("{}.", example_of(state)),
+            false if state.example_shown().is_some() => {
+                let (run, menu, takes) = (key("run"), key("menu"), takes(state));
+                format!("{run} starts your own run{takes}, {menu} {run} a quick one with wider intervals.")
+            }
+            true if state.example_shown().is_some() => "Your own run is in progress; its answer appears above.".into(),
             true => "A default experiment runs on a small model; its answer appears above.".into(),
             false if state.board.runs.len() > 1 => {
                 "The first answer came from a default experiment on a small model.".into()

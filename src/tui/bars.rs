@@ -103,8 +103,9 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
         let forms = [
             format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)),
             format!("{sign} replay {at}/{length}{speed}{end}"),
-            format!("{sign} {at}/{length}"),
-            format!("{sign} {at}"),
+            format!("{sign} {}{at}/{length}", if replay.ended { "replay " } else { "" }),
+            // At the end, the position matters less than the fact that this is a replay.
+            if replay.ended { "replay".into() } else { format!("{sign} {at}") },
         ];
         return (forms.to_vec(), Role::Recording);
     }

@@ -184,6 +184,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["U"], None, setup::can_redo => |s| setup::undo(s, true);
     "export", "export figure", "Exports the figure of the focused pane; asks for style, width and formats, and remembers them.",
         ["x"], Some(("export", 9)), measures => look::export;
+    "report", "write report",
+        "Writes a one-page report on the session (Markdown): question, answer, tables, figures, and how to recompute it.",
+        [], None, |s| !s.board.runs.is_empty() => look::report;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
@@ -253,7 +256,7 @@ static POPUP: &[Entry] = rows! { Context::Popup;
     "popup-accept", "choose", "Chooses the entry under the cursor.",
         ["enter"], Some(("ok", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
-        ["space"], Some(("mark", 3)), State::marking => popup::mark;
+        ["space"], Some(("tick", 3)), State::marking => popup::mark;
     "popup-filter", "filter", "Filters the entries: shows only those that contain the typed text.",
         ["/"], Some(("filter", 6)), popups::filters => table::filter;
     "popup-next-figure", "next figure", "Shows the next figure that both runs have.",

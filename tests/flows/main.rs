@@ -20,13 +20,16 @@ use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
 use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::figure::Figure;
 use probity::lab;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::layer::LayerRef;
 use probity::session::format::{Entry, Item};
 use probity::session::replay::Step;
-use probity::tui::action::{Action, Document, Effect, Exported, Mouse, MouseKind, ReplayControl, Saved};
+use probity::tui::action::{
+    Action, Document, Effect, Export, Exported, Mouse, MouseKind, ReplayControl, Saved, Subject,
+};
 use probity::tui::layout::{compute, inside, track};
 use probity::tui::recording::Recorder;
 use probity::tui::run::{ExitReason, Options, Outside, Source, run};
@@ -57,6 +60,13 @@ fn only_point(effects: &[Effect]) -> &PointQuestion {
     match sent(effects)[..] {
         [command] => point(command).expect("a point").1,
         ref other => panic!("{other:?}"),
+    }
+}
+
+fn figure_of(export: &Export) -> &Figure {
+    match &export.subject {
+        Subject::Figure(figure) => figure,
+        Subject::Report(session, _) => panic!("a report on {session}"),
     }
 }
 
@@ -320,28 +330,6 @@ fn palette_runs_the_found_command() {
     assert!(h.keys("enter").is_empty() && h.state.popup_name() == Some("export"));
     assert!(matches!(h.keys("enter")[..], [Effect::Export(..)]));
     assert!(h.state.view.popup.is_none());
-}
-
-#[test]
-fn export_writes_the_focused_figure_and_reports_the_path() {
-    let mut h = Harness::finished(120, 40);
-    let name = |effects: &[Effect]| match effects {
-        [Effect::Export(export, _)] => export.figure.name.clone(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(name(&h.keys("x enter")), "reliability-bert-mini-pgd-mlp");
-    h.focus(PARETO);
-    assert_eq!(name(&h.keys("t o x enter")[1..]), "pareto-bert-mini-linear");
-    let style = |effects: &[Effect]| match effects {
-        [Effect::Export(export, _)] => export.options.look.style.name(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(style(&h.keys("x j space enter")), "paper");
-    assert_eq!(style(&h.keys("x enter")), "paper", "the last choice is kept");
-    let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
-    h.act(Action::Exported(Ok(Exported::Wrote(paths))));
-    assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
-    assert!(Harness::started(120, 40).keys("x").is_empty(), "nothing to export yet");
 }
 
 #[test]

@@ -47,7 +47,8 @@ fn new_user_needs_at_most_25_keys() {
     hands.sees("Best at ");
     // Selects another model next to the first.
     hands.press("shift-tab j space");
-    hands.sees("not run yet: r runs it");
+    hands.sees("changed since the last run");
+    hands.sees("r runs it");
     let effects = hands.press("r");
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 2, .. }));
     hands.computed(2);

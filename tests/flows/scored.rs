@@ -316,9 +316,9 @@ fn visible_pair_is_exported_as_drawn() {
     h.focus(HEATMAP);
     let effects = h.keys("x enter");
     let Some(Effect::Export(export, _)) = effects.last() else { panic!("{effects:?}") };
-    assert_eq!(export.figure.name, "heatmap-bert-mini-attention-1");
+    assert_eq!(figure_of(export).name, "heatmap-bert-mini-attention-1");
     for format in Format::ALL {
-        assert!(render(&export.figure, format, &Options::default()).unwrap().len() > 100);
+        assert!(render(figure_of(export), format, &Options::default()).unwrap().len() > 100);
     }
     assert!(matches!(h.keys("y")[..], [Effect::Copy(_)]), "{}", h.screen());
 }

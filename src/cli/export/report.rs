@@ -25,7 +25,7 @@ const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
-pub(super) fn write(
+pub(crate) fn write(
     board: &Board,
     session: &str,
     path: &Path,
@@ -38,7 +38,7 @@ pub(super) fn write(
     // Fails before any figure is drawn if the file exists.
     let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = path.with_file_name(format!("{stem}-figures"));
+    let folder = figures_of(path);
     let made = std::fs::create_dir_all(&folder);
     made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
     let mut page = format!("# {}\n", escaped(&name_of(session)));
@@ -129,7 +129,13 @@ fn add(
     );
 }
 
-fn name_of(session: &str) -> String {
+/// The folder of a report's figures.
+pub(crate) fn figures_of(path: &Path) -> PathBuf {
+    path.with_file_name(format!("{}-figures", path.file_stem().unwrap_or_default().to_string_lossy()))
+}
+
+/// The session's name without folder and extension.
+pub(crate) fn name_of(session: &str) -> String {
     let file = Path::new(session).file_name().map_or(session.into(), |name| name.to_string_lossy());
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
 }

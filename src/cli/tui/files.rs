@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::export::report;
 use base::Problem;
 use base::files::Whole;
+use engine::board::Board;
 use session::name;
-use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
+use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved, Subject};
 
-/// Writes a figure to `folder` in each of its formats; `existing` decides what happens to existing files.
+/// Writes a figure in each of its formats, or a report, to `folder`; `existing` decides what happens to existing files.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
-    let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
+    let Export { subject, options: ExportOptions { look, formats, folder: chosen } } = wanted;
     // An absolute path is independent of the current folder.
     let folder = folder.join(chosen);
     let folder = std::path::absolute(&folder).unwrap_or(folder);
@@ -20,6 +22,10 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
             "choose another folder in the export dialog",
         )
     })?;
+    let figure = match subject {
+        Subject::Figure(figure) => figure,
+        Subject::Report(session, board) => return write_report(wanted, (board, session), &folder, existing),
+    };
     let stem = name::sanitise(&figure.name);
     let file = |stem: &str, extension: &str| folder.join(format!("{stem}.{extension}"));
     let there = |stem: &str| {
@@ -46,6 +52,26 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
     let written: Vec<Vec<PathBuf>> =
         formats.iter().map(|format| write(file(&stem, format.extension()))).collect::<Result<_, _>>()?;
     Ok(Exported::Wrote(written.concat()))
+}
+
+fn write_report(
+    wanted: &Export,
+    (board, session): (&Board, &str),
+    folder: &Path,
+    existing: Existing,
+) -> Result<Exported, Problem> {
+    let path = folder.join(format!("{}.md", name::sanitise(&report::name_of(session))));
+    let in_the_way: Vec<PathBuf> =
+        [path.clone(), report::figures_of(&path)].into_iter().filter(|p| p.symlink_metadata().is_ok()).collect();
+    let path = match existing {
+        Existing::Ask if !in_the_way.is_empty() => return Ok(Exported::Exists(Box::new(wanted.clone()), in_the_way)),
+        Existing::Keep => free(&path),
+        Existing::Ask | Existing::Replace => path,
+    };
+    let written = report::write(board, session, &path, &wanted.options.look, existing == Existing::Replace);
+    written.map(Exported::Wrote).map_err(|e| {
+        Problem::new(e.to_string(), path.display().to_string(), "choose a writable folder in the export dialog")
+    })
 }
 
 /// Maximum size of a text file, in bytes.
@@ -99,7 +125,7 @@ mod tests {
         let (name, title) = ("a/b".into(), "t".into());
         let provenance = Provenance::default();
         let figure = Figure { name, title, x, y, layers: vec![Layer::Line(line)], provenance };
-        Export { figure, options: ExportOptions::default() }
+        Export { subject: Subject::Figure(figure), options: ExportOptions::default() }
     }
 
     fn wrote(done: Exported) -> Vec<PathBuf> {
@@ -126,6 +152,26 @@ mod tests {
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
         assert_eq!(wrote(export(&wanted(), folder.path(), Existing::Replace).unwrap()), first);
         assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn report_lists_its_files_and_asks_before_replacing() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/agreement.probity.jsonl");
+        let board = session::format::Session::read(&session).unwrap().board();
+        let subject = Subject::Report("agreement".into(), board);
+        let wanted = Export { subject, options: ExportOptions::default() };
+        let files = wrote(export(&wanted, folder.path(), Existing::Ask).unwrap());
+        assert_eq!(files[0], folder.path().join("agreement.md"));
+        let page = std::fs::read_to_string(&files[0]).unwrap();
+        assert!(page.starts_with("# agreement\n") && page.contains("**Answer.**"), "{page}");
+        let figures = folder.path().join("agreement-figures");
+        assert!(files.len() > 1 && files[1..].iter().all(|f| f.starts_with(&figures) && f.is_file()), "{files:?}");
+        let Exported::Exists(_, there) = export(&wanted, folder.path(), Existing::Ask).unwrap() else { panic!() };
+        assert_eq!(there, [files[0].clone(), figures]);
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Replace).unwrap()), files);
+        let beside = wrote(export(&wanted, folder.path(), Existing::Keep).unwrap());
+        assert_eq!(beside[0], folder.path().join("agreement-2.md"));
     }
 
     #[test]

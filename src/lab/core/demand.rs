@@ -132,7 +132,7 @@ pub struct Forecast {
     /// Basis of the range, if it was estimated from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// True if `seconds` comes from the run's first estimates instead of slices of work.
+    /// True if `seconds` was computed during the run, when all probes were trained.
     pub refined: bool,
     /// Number of tokens per forward pass, chosen to stay below the limit.
     pub tokens_per_batch: usize,

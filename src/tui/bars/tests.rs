@@ -104,5 +104,11 @@ fn replay_shows_its_position_at_80_columns() {
         terminal.draw(|frame| title(frame, frame.area(), &state)).unwrap();
         let line = terminal.backend().to_string();
         assert!(line.contains("0:45") && !line.contains('…'), "{line}");
+        // Regression: at its end, a replay used to show a time only.
+        let mut state = state;
+        state.replay.as_mut().unwrap().ended = true;
+        terminal.draw(|frame| title(frame, frame.area(), &state)).unwrap();
+        let line = terminal.backend().to_string();
+        assert!(line.contains("replay") && !line.contains('…'), "{line}");
     }
 }

@@ -83,16 +83,9 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// Title prefix of a pane that shows an example; otherwise empty.
-pub(crate) fn recorded(state: &State, pane: Pane) -> &'static str {
-    if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" }
-}
-
 /// The border of a pane. If several panes share a slot, their names are on it and the title goes below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
-    let mark = recorded(state, pane);
-    let (title, unmarked) = (&*format!("{mark}{title}"), title);
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
     let theme = state.theme();
@@ -108,10 +101,8 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     });
     // A border that is too narrow would cut the start of a caption on the right.
     let room = usize::from(width).saturating_sub(4);
-    let fits = |text: &&str| text_width(&printable(text)) <= room;
-    let caption = [title, unmarked].into_iter().find(fits).unwrap_or(title);
     let style = theme.style(Role::Dim);
-    let caption = Line::styled(format!(" {} ", fit(&printable(caption), room)), style).right_aligned();
+    let caption = Line::styled(format!(" {} ", fit(&printable(title), room)), style).right_aligned();
     border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
 }
 

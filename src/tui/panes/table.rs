@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::heads::HEADS;
-use super::{message, pane_block, recorded};
+use super::{message, pane_block};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
 use crate::popups;
@@ -162,7 +162,7 @@ impl Table {
         let is_shown = column == 0 || shown.iter().any(|(k, _)| *k == column);
         let by =
             if is_shown { String::new() } else { format!(" by {}{}", self.columns[column], Self::sign(state, down)) };
-        let most = usize::from(area.width).saturating_sub(6 + width(recorded(state, pane)));
+        let most = usize::from(area.width).saturating_sub(6);
         let then = if is_shown { String::new() } else { format!(", then{by}") };
         let title = match filter {
             "" if held.is_empty() && by.is_empty() => {

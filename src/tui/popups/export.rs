@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ratatui::text::Line;
 
 use super::{Picker, entries};
-use crate::action::{Effect, Existing, Export, ExportOptions};
+use crate::action::{Effect, ExportOptions, Subject};
 use crate::popups;
 use crate::reduce::look;
 use crate::state::{Prompt, State};
@@ -22,6 +22,9 @@ const APART: usize = 24;
 /// Number of characters of the spec's hash that replace omitted settings.
 const HASH: usize = 6;
 
+/// Description of the report in the dialog.
+const REPORT: &str = "question, answer, tables, figures (Markdown)";
+
 /// Width of the dialog's border and of the words around the figure's name, in columns.
 const FRAME: usize = 16;
 
@@ -32,6 +35,8 @@ pub(crate) enum Choice {
     Format(Format),
     /// Opens the field for another folder.
     Folder,
+    /// Writes the report on the session instead of the figure.
+    Report,
 }
 
 /// Asks for the folder, then returns to the dialog.
@@ -98,7 +103,7 @@ impl Choice {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let styles = Style::ALL.into_iter().map(Self::Style);
         let widths = WIDTHS.into_iter().map(Self::Width);
-        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format)).chain([Self::Folder])
+        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format)).chain([Self::Folder, Self::Report])
     }
 
     fn group(self) -> &'static str {
@@ -107,6 +112,7 @@ impl Choice {
             Self::Width(_) => "width",
             Self::Format(_) => "formats",
             Self::Folder => "folder",
+            Self::Report => "report",
         }
     }
 
@@ -117,7 +123,7 @@ impl Choice {
             Self::Width(None) => "usual".into(),
             Self::Width(Some(width)) => format!("{width} mm"),
             Self::Format(format) => format.extension().into(),
-            Self::Folder => String::new(),
+            Self::Folder | Self::Report => String::new(),
         }
     }
 
@@ -126,7 +132,7 @@ impl Choice {
             Self::Style(style) => options.look.style == style,
             Self::Width(width) => options.look.width == width,
             Self::Format(format) => options.formats.contains(&format),
-            Self::Folder => false,
+            Self::Folder | Self::Report => false,
         }
     }
 
@@ -144,7 +150,7 @@ impl Choice {
                 let wanted = |f: &Format| *f == format || options.formats.contains(f);
                 options.formats = Format::ALL.into_iter().filter(wanted).collect();
             }
-            Self::Folder => {}
+            Self::Folder | Self::Report => {}
         }
     }
 }
@@ -162,16 +168,16 @@ pub(crate) fn named(names: &[String]) -> ExportOptions {
     options
 }
 
-fn is_folder(entry: usize) -> bool {
-    Choice::all().nth(entry) == Some(Choice::Folder)
-}
-
 /// Writes the focused pane's figure with the current options when accepted.
 pub(crate) struct ExportFigure;
 
 impl Picker for ExportFigure {
     fn does(&self, entry: usize) -> &'static str {
-        if is_folder(entry) { "another folder" } else { "write" }
+        match Choice::all().nth(entry) {
+            Some(Choice::Folder) => "another folder",
+            Some(Choice::Report) => "write the report",
+            _ => "write the files",
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -192,6 +198,7 @@ impl Picker for ExportFigure {
             last = choice.group();
             match choice {
                 Choice::Folder => format!("{} {}", pad(group, 8), folder(state)),
+                Choice::Report => format!("{} {REPORT}", pad(group, 8)),
                 _ => {
                     let check = state.view.glyphs.check(choice.is_on(&state.view.export));
                     format!("{} {check} {}", pad(group, 8), choice.name())
@@ -202,31 +209,27 @@ impl Picker for ExportFigure {
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        if is_folder(entry) {
-            popups::pick(state, &ExportFigure, entry);
-            return self.mark(state, entry);
+        match Choice::all().nth(entry) {
+            Some(Choice::Folder) => {
+                popups::pick(state, &ExportFigure, entry);
+                let now = folder(state);
+                return look::ask_from(state, &FOLDER, &now);
+            }
+            Some(Choice::Report) => return look::report(state),
+            _ => {}
         }
         let Some(figure) = figure_of_run(state) else { return Vec::new() };
         state.view.toast = Some("writing the figure".into());
-        let options = state.view.export.clone();
-        vec![Effect::Export(Box::new(Export { figure, options }), Existing::Ask)]
+        look::written(state, Subject::Figure(figure))
     }
 
-    fn marks(&self, _: &State) -> bool {
-        true
+    fn marks(&self, _: &State, entry: usize) -> bool {
+        Choice::all().nth(entry).is_some_and(|choice| !matches!(choice, Choice::Folder | Choice::Report))
     }
 
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        match Choice::all().nth(entry) {
-            Some(Choice::Folder) => {
-                let now = folder(state);
-                look::ask_from(state, &FOLDER, &now)
-            }
-            choice => {
-                choice.into_iter().for_each(|choice| choice.toggle(&mut state.view.export));
-                Vec::new()
-            }
-        }
+        Choice::all().nth(entry).into_iter().for_each(|choice| choice.toggle(&mut state.view.export));
+        Vec::new()
     }
 }
 
@@ -264,14 +267,13 @@ mod tests {
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
-        let last = Choice::all().count() - 1;
+        let last = Choice::all().position(|choice| choice == Choice::Folder).unwrap();
         let shown = |state: &State| ExportFigure.lines(state, 0)[last].to_string();
         assert!(shown(&state).contains("folder   /work"), "{}", shown(&state));
         popups::pick(&mut state, &ExportFigure, 0);
         popup::travel(&mut state, setup::END);
-        popup::mark(&mut state);
-        assert_eq!(state.popup_name(), Some("export"), "the dialog stays open");
-        state.view.entry = None;
+        popup::travel(&mut state, -1);
+        assert!(!state.marking(), "a folder cannot be ticked");
         // Regression: enter on the folder used to write the files at once.
         assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));
         assert_eq!(state.view.entry.as_ref().map(|e| e.buffer.as_str()), Some("/work"));

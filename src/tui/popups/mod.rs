@@ -73,8 +73,8 @@ pub trait Picker: Sync {
         "ok"
     }
 
-    /// True if entries have checkboxes that can be toggled now.
-    fn marks(&self, _state: &State) -> bool {
+    /// True if the entry has a checkbox that can be toggled now.
+    fn marks(&self, _state: &State, _entry: usize) -> bool {
         false
     }
 

@@ -63,14 +63,14 @@ impl Picker for Choices {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
             // If nothing was ticked, the entry under the cursor is chosen.
-            Some(row) if self.marks(state) && !state.view.ticked && !ticked(&row, entry) => {
+            Some(row) if self.marks(state, entry) && !state.view.ticked && !ticked(&row, entry) => {
                 setup::toggle(state, &row, entry)
             }
             _ => Vec::new(),
         }
     }
 
-    fn marks(&self, state: &State) -> bool {
+    fn marks(&self, state: &State, _: usize) -> bool {
         let row = Self::row(state).filter(|row| state.replay.is_none() || row.view);
         row.is_some_and(|row| matches!(row.kind, Kind::Marks(_)))
     }
@@ -174,10 +174,10 @@ fn running(state: &State) -> String {
     state.board.job().map_or("another run".into(), |job| format!("the {} run", labs::by_id(job.spec.lab()).title()))
 }
 
-/// Formats the remaining time of the run in progress, once known: ` (about 40 s)`.
-fn left(state: &State) -> String {
+/// Formats when the run in progress ends, once known, after these words: ` (starts in about 40 s)`.
+fn left(state: &State, words: &str) -> String {
     let left = state.board.job().and_then(|job| job.progress.as_ref()?.left);
-    left.map_or(String::new(), |t| format!(" ({})", about(t)))
+    left.map_or(String::new(), |t| format!(" ({words} in {})", about(t)))
 }
 
 fn upper(text: &str) -> String {
@@ -199,9 +199,9 @@ impl Picker for SecondRun {
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let wait = match state.queue.len() {
-            0 => format!("Run this after it{}", left(state)),
-            1 => format!("Run this after it{} and the waiting one", left(state)),
-            n => format!("Run this after it{} and the {n} waiting ones", left(state)),
+            0 => format!("Run this after it{}", left(state, "starts")),
+            1 => format!("Run this after it{} and the waiting one", left(state, "ends")),
+            n => format!("Run this after it{} and the {n} waiting ones", left(state, "ends")),
         };
         let texts = [wait, "Replace it; its results so far are kept".into(), "Back".into()];
         entries(state, selected, texts.into_iter())

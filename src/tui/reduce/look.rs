@@ -1,6 +1,6 @@
 //! View commands: focus, zoom, glyphs, themes, and the focused pane's figure and numbers.
 
-use crate::action::Effect;
+use crate::action::{Effect, Existing, Export, Subject};
 use crate::example;
 use crate::layout::compute;
 use crate::panes::table;
@@ -137,6 +137,24 @@ pub fn export(state: &mut State) -> Vec<Effect> {
         Some(_) => format!("no figure is visible; {} shows the next one", state.keymap.short_label("next-figure")),
     });
     Vec::new()
+}
+
+/// Writes the one-page report on the session to the export folder.
+pub fn report(state: &mut State) -> Vec<Effect> {
+    if state.board.runs.is_empty() {
+        state.view.toast = Some("nothing to report yet".into());
+        return Vec::new();
+    }
+    let replayed = state.replay.as_ref().map(|replay| replay.name.clone());
+    let name = replayed.or_else(|| state.recording.name()).unwrap_or_else(|| "session".into());
+    state.view.toast = Some("writing the report".into());
+    written(state, Subject::Report(name, state.board.clone()))
+}
+
+/// Requests files of a figure or a report, with the options of the export dialog.
+pub(crate) fn written(state: &State, subject: Subject) -> Vec<Effect> {
+    let options = state.view.export.clone();
+    vec![Effect::Export(Box::new(Export { subject, options }), Existing::Ask)]
 }
 
 pub fn copy(state: &mut State) -> Vec<Effect> {

@@ -25,6 +25,7 @@ use base::Problem;
 use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
+use session::shelf::{End, Recorded};
 
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let shows = is_shown(&action);
@@ -98,9 +99,10 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(mut sessions)) => {
-            // The session being recorded cannot be continued.
+            // The session being recorded cannot be continued, and one without runs has nothing to continue.
             let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
-            sessions.retain(|session| !own(&session.name));
+            let has_runs = |session: &Recorded| session.runs > 0 || session.end == End::Unreadable;
+            sessions.retain(|session| !own(&session.name) && has_runs(session));
             state.sessions = Some(sessions);
         }
         Action::Resumed(resumed) => {
@@ -151,7 +153,18 @@ fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-            state.view.toast = Some(format!("wrote {}", printable(&shortened(&paths))));
+            state.view.toast = Some(format!(
+                "wrote {}",
+                printable(&match &paths[..] {
+                    // The figures of a report are in a folder next to it.
+                    [page, figures @ ..] if page.extension().is_some_and(|e| e == "md") => {
+                        let folder = figures.first().and_then(|f| f.parent()).map(|f| f.display().to_string());
+                        let of = folder.map_or(String::new(), |f| format!("; figures ({}): {f}", figures.len()));
+                        format!("{}{of}", page.display())
+                    }
+                    _ => shortened(&paths),
+                })
+            ));
             let what = format!("wrote {}", printable(&names.join(", ")));
             let problem = Problem { what, r#where: "export".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
@@ -227,7 +240,7 @@ fn shortened(paths: &[PathBuf]) -> String {
 }
 
 /// Commands that are disabled for an example, because they would export its results as the session's.
-const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
+const OF_OWN: [&str; 4] = ["export", "report", "copy", "provenance"];
 
 /// Commands on panes that the form hides.
 const BEHIND_THE_FORM: [&str; 4] = ["sort", "sort-direction", "next-figure", "previous-figure"];

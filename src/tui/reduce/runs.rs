@@ -38,22 +38,14 @@ pub(crate) fn number(state: &State, generation: Generation) -> Option<usize> {
     state.board.runs.iter().position(|run| run.job.generation == generation).map(|place| place + 1)
 }
 
-/// Formats the number of the shown run and the number of runs in the session: `run 2 of 3`, or `run 3 of 3 (1 of 1 in this lab)` if some
-/// belong to other labs, with the number of runs that were stopped or failed; `None` for a single run.
+/// Formats the place of the shown run among the runs of its lab: `run 2 of 3`, or `run 2 of 3 in this lab` if the session has runs of other
+/// labs; `None` for the only run of a lab.
 pub(crate) fn place(state: &State) -> Option<String> {
-    let of = state.board.runs.len();
-    let lab = lab(state)?;
-    let generation = state.board.run_of(lab)?.job.generation;
-    let number = number(state, generation).filter(|_| of > 1)?;
-    let mine: Vec<Generation> = state.board.runs_of(lab).map(|run| run.job.generation).collect();
-    let here = mine.iter().position(|other| *other == generation).filter(|_| mine.len() < of);
-    let here = here.map_or(String::new(), |place| format!(" ({} of {} in this lab)", place + 1, mine.len()));
-    let stopped = |run: &&Run| matches!(run.job.outcome, Some(Outcome::Cancelled | Outcome::Failed(_)));
-    let stopped = match state.board.runs.iter().filter(stopped).count() {
-        0 => String::new(),
-        n => format!(", {n} stopped"),
-    };
-    Some(format!("run {number} of {of}{here}{stopped}"))
+    let mine: Vec<Generation> = state.board.runs_of(lab(state)?).map(|run| run.job.generation).collect();
+    let generation = state.board.run_of(lab(state)?)?.job.generation;
+    let at = mine.iter().position(|other| *other == generation).filter(|_| mine.len() > 1)?;
+    let only = if mine.len() == state.board.runs.len() { "" } else { " in this lab" };
+    Some(format!("run {} of {}{only}", at + 1, mine.len()))
 }
 
 /// Shows a later run, or an earlier one.
@@ -114,9 +106,13 @@ pub(crate) fn lines(state: &State, generations: &[Generation]) -> Vec<String> {
         let Some(place) = all.iter().position(|run| run.job.generation == *generation) else {
             return (run_name(EXAMPLE_NUMBER), format!("recorded on {}", example()));
         };
-        let here = if Some(place) == shown { " (shown)" } else { "" };
-        let name = run_name(number(state, *generation).unwrap_or(EXAMPLE_NUMBER));
-        (name + here, words(state, place))
+        // The number in the session, and the number in the lab if they differ.
+        let number = number(state, *generation).unwrap_or(EXAMPLE_NUMBER);
+        let in_lab = (number != place + 1).then(|| format!("{} in this lab", place + 1));
+        let here = (Some(place) == shown).then(|| "shown".to_owned());
+        let notes: Vec<String> = in_lab.into_iter().chain(here).collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        (run_name(number) + &notes, words(state, place))
     };
     let lines: Vec<(String, String)> = generations.iter().map(line).collect();
     let columns = lines.iter().map(|(head, _)| width(head)).max().unwrap_or(0);

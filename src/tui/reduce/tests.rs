@@ -320,7 +320,7 @@ fn files_that_are_in_the_way_are_asked_about_and_closing_the_question_writes_not
         layers: Vec::new(),
         provenance: Provenance::default(),
     };
-    let export = crate::action::Export { figure, options: Default::default() };
+    let export = crate::action::Export { subject: crate::action::Subject::Figure(figure), options: Default::default() };
     let mut state = state();
     let exists = || Exported::Exists(Box::new(export.clone()), vec!["/a/f.png".into()]);
     reduce(&mut state, Action::Exported(Ok(exists())));

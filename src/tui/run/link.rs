@@ -8,8 +8,10 @@ use super::Source;
 use crate::action::Action;
 use crate::recording::Recorder;
 use base::Problem;
+use base::text::last_part;
 use engine::message::{Command, Event};
 use engine::{Down, Engine};
+use labs::Spec;
 use session::format::{Entry, Item as Line};
 use session::replay::{Recorded, Step};
 
@@ -58,6 +60,9 @@ impl Feed {
         }
     }
 }
+
+/// Maximum number of sessions with the same default name, apart from their numbers.
+const MOST_ALIKE: usize = 999;
 
 /// The sending end of a source.
 pub(super) enum Link {
@@ -123,6 +128,19 @@ impl Link {
             Link::Live { recorder: Some(recorder), .. } => recorder.rename(name),
             _ => Err(unrecorded()),
         }
+    }
+
+    /// Renames the session after its first run, with a number if the name is taken; returns the new name. If no name is free, the session
+    /// keeps its old one.
+    pub(super) fn name_after(&mut self, spec: &Spec) -> Option<String> {
+        let Link::Live { recorder: Some(recorder), .. } = self else { return None };
+        let of = match spec.models() {
+            [model] => last_part(model).to_owned(),
+            models => format!("{}-models", models.len()),
+        };
+        let name = format!("{}-{of}", spec.lab().name());
+        let numbered = (2..=MOST_ALIKE).map(|k| format!("{name}-{k}"));
+        std::iter::once(name.clone()).chain(numbered).find_map(|name| recorder.rename(&name).ok())
     }
 
     pub(super) fn note(&mut self, text: &str, started: Instant) -> Vec<Action> {

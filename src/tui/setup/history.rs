@@ -14,7 +14,7 @@ pub(crate) struct History {
 
 const CHANGES: usize = 100;
 
-pub(super) fn remember(state: &mut State, key: &str, before: Spec) {
+pub(crate) fn remember(state: &mut State, key: &str, before: Spec) {
     let Some(setup) = state.setup() else { return };
     if setup.spec(state) == before {
         return;

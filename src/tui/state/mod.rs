@@ -425,9 +425,9 @@ impl State {
         matches!(self.view.popup, Some(Popup::Pick { .. } | Popup::Menu { .. }))
     }
 
-    /// True if the popup's entries have checkboxes that can be toggled now.
+    /// True if the popup's entry under the cursor has a checkbox that can be toggled now.
     pub fn marking(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
+        matches!(self.view.popup, Some(Popup::Pick { picker, selected, .. }) if picker.marks(self, selected))
     }
 
     pub(crate) fn popup_copies(&self) -> bool {

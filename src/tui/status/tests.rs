@@ -326,3 +326,43 @@ fn run_progress_is_visible_under_a_replay() {
     assert!(text(false).contains("your run: training"), "{}", text(false));
     assert!(text(false).contains('%') && text(true).contains("your run is paused"), "{}", text(true));
 }
+
+/// Regression: the export dialog used to offer `space` on rows without a box.
+#[test]
+fn each_hinted_key_of_a_popup_does_something() {
+    let opened = |open: &str, down: usize| {
+        let mut state = running(120);
+        state.view.size = (120, 40);
+        state.screens.interventions.curves = Some(figure::samples::curves());
+        let keys = open.split(' ').chain(std::iter::repeat_n("j", down));
+        keys.for_each(|key| drop(reduce(&mut state, Action::Key(key.parse().unwrap()))));
+        state
+    };
+    let screen = |state: &State| {
+        let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    let mut hinted = 0;
+    for open in ["x", "A", "K", "!", "F", "H", "D", "i", "t", "r", "q"] {
+        for down in [0, 1, 11, 12] {
+            let before = opened(open, down);
+            assert!(before.view.popup.is_some(), "{open} opens no popup: {:?}", before.view.toast);
+            for item in items(&before, 120) {
+                // A cursor at either end does not move, and closing is tested elsewhere.
+                if ["move", "close"].contains(&item.word) {
+                    continue;
+                }
+                let key = *state(120).keymap.keys(item.entry.name).first().unwrap();
+                let mut after = opened(open, down);
+                let effects = reduce(&mut after, Action::Key(key));
+                let said = after.view.toast.clone().unwrap_or_default();
+                assert!(!said.contains("not available"), "{open} {down}, {key} {}: {said}", item.word);
+                let changed = !effects.is_empty() || screen(&after) != screen(&before);
+                assert!(changed, "{open} {down}: {key} {} changes nothing", item.word);
+                hinted += 1;
+            }
+        }
+    }
+    assert!(hinted > 40, "{hinted}");
+}

@@ -190,15 +190,11 @@ impl Run {
         let list: Vec<Which> = replicates.chain(rivals).collect();
         bench.train_panels(&list, &slots, host)?;
         audit::audit_probes(bench, true, host)?;
-        // The time for the methods grows with the numbers of examples and panels; their first fits are already done.
-        let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
-        let first = bench.chunks[0].len();
-        let judged = bench.judged(bench.replicates(), bench.panels.len() - bench.replicates());
-        let rest = applied * judged.saturating_sub(first) as f64 / first as f64;
-        let after: f64 = ["fit", "leaks", stages::MAP].iter().map(|s| bench.stages.total(s)).sum();
-        host.plan(rest + after + all * later as f64);
+        // The probes are trained, so the training time is no longer uncertain.
+        let rest: f64 = sweeps.iter().map(|sweep| sweep.expected(bench)[1]).sum();
+        let after: f64 = ["leaks", stages::MAP].iter().map(|s| bench.stages.total(s)).sum();
         host.foretell(Forecast {
-            seconds: host.elapsed() + rest,
+            seconds: host.elapsed() + rest + after,
             range: None,
             because: None,
             refined: true,
@@ -206,9 +202,7 @@ impl Run {
         })?;
         let mut concluded = Vec::new();
         for sweep in &mut sweeps {
-            // The first pass has measured each method's share of the work.
-            let share = sweep.first_seconds() / applied.max(f64::MIN_POSITIVE);
-            concluded.push(sweep.finish(bench, host, rest * share)?);
+            concluded.push(sweep.finish(bench, host)?);
         }
         verdicts::compare(bench, &sweeps, &concluded, host)?;
         leaks::look(bench, &sweeps, &concluded, host)?;

@@ -43,8 +43,6 @@ pub(crate) struct Sweep {
     values: Vec<f64>,
     /// Results by replicate.
     seen: Vec<Seen>,
-    /// Time in seconds for the first chunk at all strengths, without the fit.
-    first_seconds: f64,
 }
 
 /// Results of a finished sweep under one oracle, for comparisons.
@@ -59,7 +57,7 @@ pub(crate) fn open(spec: &MethodSpec, method: &'static Method) -> Result<Sweep, 
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values = if spec.values.is_empty() { method.parameter.grid.to_vec() } else { spec.values.clone() };
     values.sort_by(f64::total_cmp);
-    Ok(Sweep { named: Named { method, key: spec.key() }, options, values, seen: Vec::new(), first_seconds: 0.0 })
+    Ok(Sweep { named: Named { method, key: spec.key() }, options, values, seen: Vec::new() })
 }
 
 impl Sweep {
@@ -76,9 +74,12 @@ impl Sweep {
         &self.values
     }
 
-    /// Time in seconds for the first chunk at all strengths.
-    pub(crate) fn first_seconds(&self) -> f64 {
-        self.first_seconds
+    /// Expected seconds of the first estimate and of the rest, without fits. Both come from the forecast: the time of the first estimate
+    /// contains work that does not grow with the number of examples, so that it would be several times too long for the rest.
+    pub(crate) fn expected(&self, bench: &Bench) -> [f64; 2] {
+        let all = bench.stages.of(&sweep_of(&self.named.key));
+        let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
+        [all * share, all * (1.0 - share)]
     }
 
     /// Makes the first estimate at every strength, with the first panel on the first chunk.
@@ -87,26 +88,18 @@ impl Sweep {
         let title = self.named.method.title;
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
         bench.distance_meter(host)?;
-        let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
-        let seconds = bench.stages.of(&sweep_of(&self.named.key)) * share;
+        let [seconds, _] = self.expected(bench);
         host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", seconds);
-        let then = host.elapsed();
         self.seen.push(Seen::default());
         self.pass(bench, 0, 0..1, fit.fitted.as_ref(), true, host)?;
-        self.first_seconds = host.elapsed() - then;
         Ok(())
     }
 
-    /// Runs all test examples, all replicates and all rivals, then finds the optimum. Expected to take about `seconds`.
-    pub(crate) fn finish(
-        &mut self,
-        bench: &mut Bench,
-        host: &mut Host<'_>,
-        seconds: f64,
-    ) -> Result<Vec<Concluded>, Fault> {
+    /// Runs all test examples, all replicates and all rivals, then finds the optimum.
+    pub(crate) fn finish(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<Vec<Concluded>, Fault> {
         let (model, title) = (bench.model.name().to_owned(), self.named.method.title);
         let (replicates, panels) = (bench.replicates(), bench.panels.len());
-        let share = seconds / panels as f64;
+        let share = self.expected(bench)[1] / panels as f64;
         let chunks = bench.chunks.len();
         for at in 0..replicates {
             let fit = bench.fit(at, self.named.method, &self.options, host)?;

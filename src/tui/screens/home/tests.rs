@@ -180,3 +180,15 @@ fn the_present_session_is_said_to_be_listed_later() {
     crate::reduce::job::run(&mut state);
     assert!(text(&state).contains("this session is listed here after the program ends"), "{}", text(&state));
 }
+
+/// Regression: sessions of programs that were closed before their first run used to be listed above those with results.
+#[test]
+fn sessions_without_runs_are_not_listed() {
+    let mut state = state();
+    let empty = Recorded { runs: 0, end: End::Open, ..session("empty") };
+    let broken = Recorded { runs: 0, end: End::Unreadable, ..session("broken") };
+    let listed = Ok(vec![empty, broken, session("full")]);
+    crate::reduce::reduce(&mut state, crate::action::Action::Sessions(listed));
+    let names: Vec<&str> = sessions(&state).iter().map(|session| session.name.as_str()).collect();
+    assert_eq!(names, ["broken", "full"]);
+}

@@ -170,6 +170,8 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["m"], None, always => picker::open;
     "axis", "other axis", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
+    "quick-run", "quick run", "A first look with wider intervals: AlterRep and INLP, at most 3 training runs.",
+        ["r"], None, live => setup::quick_run;
     "experiments", "experiment of the paper", "Sets up the complete experiment of Canby et al. (2024).",
         ["e"], None, live => |s| popups::pick(s, &picker::EXPERIMENTS, 0);
 };

@@ -93,7 +93,7 @@ impl Picker for Methods {
         chosen.map_or(Vec::new(), |id| methods::draw(state, (id, 0)))
     }
 
-    fn marks(&self, state: &State) -> bool {
+    fn marks(&self, state: &State, _: usize) -> bool {
         state.replay.is_none()
     }
 

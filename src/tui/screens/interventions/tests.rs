@@ -362,7 +362,7 @@ fn picker_marks_run_methods_and_draws_the_chosen_one() {
     let all = lines(&state);
     assert_eq!(all.len(), view(&state).catalog.methods.len());
     assert!(all[0].starts_with('▸') && all.iter().all(|l| l.contains('▣')), "{all:?}");
-    assert!(picker::METHODS.marks(&state));
+    assert!(picker::METHODS.marks(&state, 0));
     picker::METHODS.mark(&mut state, 0);
     assert!(lines(&state)[0].contains('▢'));
     let asked = points(&picker::METHODS.take(&mut state, 1));
@@ -370,7 +370,7 @@ fn picker_marks_run_methods_and_draws_the_chosen_one() {
     assert_eq!((view(&state).method.clone(), asked[0].method.clone()), (taken.clone(), taken));
     assert!(picker::METHODS.take(&mut state, 99).is_empty() && picker::METHODS.mark(&mut state, 99).is_empty());
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
-    assert!(!picker::METHODS.marks(&state), "a replay runs nothing");
+    assert!(!picker::METHODS.marks(&state, 0), "a replay runs nothing");
 }
 
 #[test]
