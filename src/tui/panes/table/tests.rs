@@ -92,7 +92,7 @@ fn the_head_of_a_list_always_says_how_it_is_sorted_and_filtered() {
     let last = state.screen().table(&state, LIST).unwrap().columns.len() - 1;
     state.here_mut().listed.entry(LIST).or_default().sort = Some((last, false));
     let text = drawn(&state, 36);
-    assert!(text.contains("by distance ×▴") && !text.contains(" distance ×▴ "), "{text}");
+    assert!(text.contains("by dist. ×▴") && !text.contains(" dist. ×▴ "), "{text}");
 }
 
 /// Regression: after a filter, the cursor used to be on the first row.

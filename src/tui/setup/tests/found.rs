@@ -60,7 +60,7 @@ fn ticked_models_that_are_not_drawn_are_counted_with_the_key_that_lists_them() {
     assert!(!screen(&state).contains("more: enter"), "{}", screen(&state));
 }
 
-/// Regression: "AlterRep (6 methods run)" used to be cut to "…erRep (6 methods run)".
+/// Regression: "Mean difference (not run)" used to be cut to "…ference (not run)".
 #[test]
 fn a_value_that_does_not_fit_keeps_its_beginning_and_a_path_its_end() {
     let mut state = state();
@@ -70,6 +70,6 @@ fn a_value_that_does_not_fit_keeps_its_beginning_and_a_path_its_end() {
     let row =
         |kind: Kind, text: &str| Row { text: text.into(), ..Row::of_view("x", "x", "A test.", kind, Value::Unset) };
     let shown = |row: &Row| super::super::draw::words(&state, row, 0, 12);
-    assert_eq!(shown(&row(Kind::Choice(Vec::new()), "AlterRep (6 methods run)")), "AlterRep (6…");
+    assert_eq!(shown(&row(Kind::Choice(Vec::new()), "Mean difference (not run)")), "Mean differ…");
     assert_eq!(shown(&row(Kind::File("none"), "/far/away/data.tsv")), "…ay/data.tsv");
 }

@@ -300,7 +300,7 @@ fn controls_are_counted_apart_and_have_no_aim() {
     let methods = ["pgd", "fgsm", "identity", "random"].map(MethodSpec::named);
     view_mut(&mut state).spec.methods = methods.to_vec();
     let text = drawn(&state);
-    assert!(text.contains("Methods (2, 2 controls)"), "{text}");
+    assert!(text.contains("Methods (2 and 2 controls)"), "{text}");
     let row =
         |name: &str| methods::table(&state).rows.iter().find(|row| row.cells[0].0 == name).unwrap().cells[4].0.clone();
     assert_eq!([row("PGD"), row("identity")], ["set", "control"]);
