@@ -192,11 +192,12 @@ fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_thos
             "completeness": 0.5, "selectivity": 0.5, "reliability": reliability});
         tagged(&best, serde_json::from_value(value).unwrap())
     };
-    let said = |results: &Results| of(results).into_iter().find(|text| text.contains("with other probe settings"));
+    let said =
+        |results: &Results| of(results).into_iter().find(|text| text.contains("with equally good probe settings"));
     results.rivals = vec![rival(1, v.reliability.mean)];
     assert_eq!(said(&results), None, "within the interval");
     results.rivals.push(rival(2, v.reliability.lo - 0.1));
-    let shown = format!(" instead of {}", score(v.reliability.mean));
+    let shown = format!(", not {}", score(v.reliability.mean));
     assert!(said(&results).is_some_and(|text| text.contains(&shown)), "{:?}", of(&results));
 }
 

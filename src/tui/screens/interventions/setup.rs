@@ -53,7 +53,8 @@ fn method_row(state: &State) -> Row {
     let mut row = Row::of_view(METHOD, "Method", help, Kind::Choice(names), Value::Choice(at));
     let name = title(state, &view.method, view.nth);
     let runs = nth_of(&view.spec, &view.method, view.nth).is_some();
-    row.text = printable(&if runs { name } else { format!("{name} (not run)") }).into_owned();
+    let name = name.trim_end_matches(" (control)");
+    row.text = printable(&if runs { name.to_owned() } else { format!("{name} (not run)") }).into_owned();
     let names = |methods: &[MethodSpec]| methods.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
     row.changed = ran(state).is_some_and(|ran| names(&ran.methods) != names(&view.spec.methods));
     row
