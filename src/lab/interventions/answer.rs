@@ -97,7 +97,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
                 evidence.extend(without.map(|text| capital(&text)));
                 continue;
             };
-            let of = among(results, spec, (model, oracle, of_goal.goal), order.len());
+            let of = match among(results, spec, (model, oracle, of_goal.goal), order.len()) {
+                of if of.is_empty() && !best.is_final => " so far".to_owned(),
+                of => of,
+            };
             let (at, scores) = best_scores(results, spec, best, &mut before);
             let title = best.value.method_key().title();
             if on.is_empty() {
@@ -116,7 +119,10 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
             [one] if spec.models.len() == 1 => one.clone(),
             [] => String::new(),
             all if all.len() > NAMED => String::new(),
-            all => format!("; best: {}", all.join("; ")),
+            all => {
+                let n = before.as_ref().filter(|_| says.is_empty()).map_or(String::new(), |(_, n)| format!(" ({n})"));
+                format!("; best: {}{n}", all.join("; "))
+            }
         };
         says.push(format!("{}{bests}.", of_goal.clause));
     }
@@ -275,9 +281,8 @@ fn best_scores(
         true => String::new(),
         false => format!("; {}, {}", basis.0, basis.1),
     };
-    let so_far = if best.is_final { "" } else { " so far" };
     let [r_is, c, s] = [&v.reliability, &v.completeness, &v.selectivity].map(|b| spread(v, b));
-    (format!("{}{so_far}", strength(v, first)), format!("{r} {r_is}, C {c}, S {s}{distance}{tail}"))
+    (strength(v, first), format!("{r} {r_is}, C {c}, S {s}{distance}{tail}"))
 }
 
 /// The number of test examples of a best strength: `n 2,400`.

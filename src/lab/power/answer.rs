@@ -90,7 +90,7 @@ fn below_bound(results: &Results) -> Option<String> {
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
     let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
     Some(format!(
-        "the probes were trained on {trained} sentences; the {bound} guarantees the order only from {needed}, which suffice but may be more than needed"
+        "the probes were trained on {trained} sentences; the {bound} guarantees the order from {needed} on, and fewer may be enough"
     ))
 }
 
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(
             trained(2_048).as_deref(),
             Some(
-                "the probes were trained on 2,048 sentences; the bound of Zhu et al. 2022 guarantees the order only from 50,000, which suffice but may be more than needed"
+                "the probes were trained on 2,048 sentences; the bound of Zhu et al. 2022 guarantees the order from 50,000 on, and fewer may be enough"
             )
         );
         assert_eq!(trained(50_000), None);

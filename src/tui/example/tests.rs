@@ -91,7 +91,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         let example = state.example.clone().unwrap();
         let text = screen(&state);
         // Next to the strip, a small screen has room only for the decision.
-        let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
+        let answer = if size.0 == 120 { "Removing it: " } else { "No: none of " };
         assert!(text.contains(answer) && text.contains("Recorded: "), "{text}");
         // Captions used to lose their first letters.
         assert_eq!(text.matches("rded: ").count(), text.matches("Recorded: ").count(), "{text}");
@@ -99,7 +99,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         for part in
-            ["recorded on 2026-", "your own run replaces it", "Recorded: ", answer, "selectivity S", "rest stays"]
+            ["recorded on 2026-", "your own run replaces it", "Recorded: ", answer, "S .69 [", "kept property stays"]
         {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }

@@ -228,7 +228,7 @@ impl Chart<'_> {
         levels.dedup();
         let height = if usize::from(area.height) >= levels.len() * 5 { 3 } else { 1 };
         let label = |name: &str, lit: bool| {
-            let name = fit(&printable(name), LONGEST.min(usize::from(area.width / 4) + 2)).into_owned();
+            let name = fit(&printable(name), LONGEST.min(usize::from(area.width / 4))).into_owned();
             match (height, self.ascii(), lit) {
                 (3, true, _) => format!("| {name} |"),
                 (3, false, true) => format!("┃ {name} ┃"),

@@ -359,7 +359,7 @@ fn a_decision_on_two_models_leaves_room_for_n_and_an_interval() {
         // Removes the ends of rows, because sentences are broken across rows.
         let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
         let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(answer.contains("(n 2,400; ") && answer.contains("reliability R .92 ["), "{text}");
+        assert!(answer.contains("(n 2,400)") && answer.contains("R .92 ["), "{text}");
         assert!(answer.contains("Doubt: "), "{text}");
     }
 }
