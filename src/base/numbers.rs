@@ -129,6 +129,13 @@ pub fn decimals(x: f64, places: usize) -> String {
     }
 }
 
+/// Number of decimals for the difference `d` of two numbers that are shown with `places`: one more if it would seem to contradict them.
+pub fn difference_places(d: f64, [a, b]: [f64; 2], places: usize) -> usize {
+    let unit = 10f64.powi(i32::try_from(places).unwrap_or(0));
+    let shown = |x: f64| (unit * x).round();
+    places + usize::from(shown(a) - shown(b) != shown(d))
+}
+
 /// Formats a proportion as a percentage with one decimal: `99.1 %`.
 pub fn percent(share: f64) -> String {
     if share.is_nan() { "–".into() } else { format!("{:.1} %", share * 100.0) }
@@ -291,5 +298,13 @@ mod tests {
             "unknown",
         ];
         assert_eq!(said.map(about), want);
+    }
+
+    /// Regression: a difference of .03 used to stand beside .68 and .64.
+    #[test]
+    fn a_difference_agrees_with_the_numbers_that_are_shown() {
+        assert_eq!(difference_places(0.034, [0.678, 0.644], 2), 3);
+        assert_eq!(difference_places(0.03, [0.68, 0.65], 2), 2);
+        assert_eq!(difference_places(46.58, [97.94, 51.36], 1), 2);
     }
 }

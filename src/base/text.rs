@@ -109,6 +109,32 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Wraps text into at most `rows` lines. If it is too long, drops its last clauses or brackets whole where this leaves most of the lines;
+/// otherwise cuts the last line.
+pub fn wrapped_clauses(text: &str, room: usize, rows: usize) -> Vec<String> {
+    let mut lines = wrapped(text, room);
+    if lines.len() <= rows || rows == 0 {
+        lines.truncate(rows);
+        return lines;
+    }
+    let fits = |part: &str| 2 * width(part) >= rows * room && wrapped(part, room).len() <= rows;
+    let is_closed = |part: &str| {
+        let count = |c: char| part.matches(c).count();
+        count('(') == count(')') && count('[') == count(']')
+    };
+    let end = if text.ends_with('.') { "." } else { "" };
+    let ends = [". ", "; ", ": ", " (", " · "].into_iter().flat_map(|mark| text.match_indices(mark)).map(|(at, _)| at);
+    let parts = ends.filter(|at| is_closed(&text[..*at])).map(|at| format!("{}{end}", &text[..at]));
+    match parts.filter(|part| fits(part)).max_by_key(|part| part.len()) {
+        Some(part) => wrapped(&part, room),
+        None => {
+            let rest = lines.split_off(rows - 1).join(" ");
+            lines.push(fit(&rest, room).into_owned());
+            lines
+        }
+    }
+}
+
 /// Returns the end of a text in at most `columns` columns; the end of a path identifies it best.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
@@ -270,5 +296,22 @@ mod tests {
             prop_assert!(width(&fit(&shown, columns)) <= columns);
             prop_assert_eq!(width(&pad(&shown, columns)), columns);
         }
+    }
+
+    /// Regression: a citation used to end as "(Ravfogel e…" at 80 columns, and a doubt in the middle of a number.
+    #[test]
+    fn long_text_loses_whole_clauses() {
+        let cut = |text: &str, room: usize, rows: usize| wrapped_clauses(text, room, rows).join("\n");
+        assert_eq!(cut("mirrors it to the other side (Ravfogel et al. 2021)", 40, 1), "mirrors it to the other side");
+        assert_eq!(
+            cut("R of INLP is .35 to .84: some miss it; and more.", 42, 1),
+            "R of INLP is .35 to .84: some miss it."
+        );
+        assert_eq!(cut("a (b: c d e f g h i) j", 12, 1), "a (b: c d e…", "a bracket stays closed");
+        assert_eq!(
+            cut("A: one long text without any other mark in it", 20, 2),
+            "A: one long text\nwithout any other m…"
+        );
+        assert_eq!(cut("short", 20, 1), "short");
     }
 }

@@ -13,7 +13,7 @@ use super::setup;
 use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
-use base::text::{fit, pad, printable, shortened, width, wrapped};
+use base::text::{pad, printable, shortened, width, wrapped, wrapped_clauses};
 use engine::board::Job;
 use engine::message::Outcome;
 use figure::capital;
@@ -109,7 +109,7 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
 fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
     let mut out = Vec::new();
     for (role, text) in all {
-        let lines = clipped(&text, room, if out.is_empty() { kept } else { usize::MAX });
+        let lines = wrapped_clauses(&text, room, if out.is_empty() { kept } else { usize::MAX });
         if out.len() + lines.len() <= kept {
             out.extend(lines.into_iter().map(|line| (role, line)));
         }
@@ -120,7 +120,7 @@ fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, Strin
 /// The most serious doubts that fit into `rows` rows: only the first if a second would be cut.
 fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
     let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
-    let first = || answer.doubts.first().map(|text| clipped(&format!("Doubt: {text}."), room, rows));
+    let first = || answer.doubts.first().map(|text| wrapped_clauses(&format!("Doubt: {text}."), room, rows));
     both.or_else(first).unwrap_or_default()
 }
 
@@ -202,19 +202,6 @@ fn marked(state: &State, text: &str) -> String {
         Whose::Example => format!("Example ({apart}): {text}"),
         _ => text.to_owned(),
     }
-}
-
-/// Wraps a text into at most `rows` rows, cutting the last one, but not inside a number.
-pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
-    let mut lines = wrapped(text, room);
-    if lines.len() > rows {
-        let rest = lines.split_off(rows - 1).join(" ");
-        let cut = fit(&rest, room);
-        let words =
-            cut.trim_end_matches('…').rsplit_once(' ').filter(|(_, last)| last.contains(|c: char| c.is_ascii_digit()));
-        lines.push(words.map_or_else(|| cut.clone().into_owned(), |(whole, _)| format!("{whole} …")));
-    }
-    lines
 }
 
 fn nothing(state: &State) -> (Role, String) {
@@ -303,7 +290,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let beside = columns.saturating_sub(width(&hint) + 3);
     let room = if columns.saturating_sub(2) < width(&text) { columns.saturating_sub(2) } else { beside };
     let rows = if state.view.size.1 < 24 { 1 } else { 2 };
-    let mut lines = clipped(&text, room, rows);
+    let mut lines = wrapped_clauses(&text, room, rows);
     if let Some(last) = lines.last_mut().filter(|last| width(last) > beside) {
         *last = fit(last, beside).into_owned();
     }

@@ -62,7 +62,13 @@ pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let fitting = forms.iter().find(|form| width(form) <= room).or(forms.last());
     let lamp = fitting.map_or(String::new(), |form| fit(form, room).into_owned());
     let left = room.saturating_sub(width(&lamp) + 2);
-    let device = if left < LAMP { String::new() } else { fit(&printable(&device), left).into_owned() };
+    let device = printable(&device);
+    let short = device.split(" (").next().unwrap_or_default();
+    let device = match left {
+        _ if left < LAMP => String::new(),
+        _ if width(&device) <= left => device.into_owned(),
+        _ => fit(short, left).into_owned(),
+    };
     let status = Line::from(vec![
         Span::styled(device, theme.style(Role::Dim)),
         Span::raw("  "),

@@ -6,7 +6,6 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::answer::clipped;
 use super::commands::{COMMANDS, Entry, command_of, contexts};
 use super::key::Key;
 use super::layout::Layout;
@@ -18,7 +17,7 @@ use super::state::{Glyphs, Popup, Purpose, State, TextEntry};
 use super::theme::Role;
 use super::widgets::bar::bar;
 use base::numbers::{self, seconds};
-use base::text::{fit, printable, width, wrapped};
+use base::text::{fit, printable, width, wrapped, wrapped_clauses};
 use engine::board::Job;
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
@@ -47,9 +46,10 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
         Some(toast) => (toast.clone(), Role::Title),
         None => (under_cursor(state), Role::Dim),
     };
-    let mut lines = clipped(&printable(&text), usize::from(area.width).saturating_sub(2), area.height.into());
-    if let Some(last) = lines.get_mut(usize::from(area.height) - 1) {
-        *last = fit(last, room).into_owned();
+    let mut lines = wrapped_clauses(&text, usize::from(area.width).saturating_sub(2), area.height.into());
+    // The last row is shorter if there are counts beside it.
+    if lines.get(usize::from(area.height) - 1).is_some_and(|last| width(last) > room) {
+        lines = wrapped_clauses(&text, room, area.height.into());
     }
     for (row, text) in area.rows().zip(lines) {
         frame.render_widget(Line::styled(format!(" {text}"), theme.style(role)), row);

@@ -125,6 +125,16 @@ impl TaskSpec {
         }
     }
 
+    /// Names of all properties to preserve.
+    pub fn kept(&self) -> Vec<&str> {
+        if self.is_own() {
+            return self.keep.iter().map(String::as_str).collect();
+        }
+        let pair = TASKS.iter().find(|t| t.id == self.name).map_or(&[][..], |t| &t.properties);
+        let other = pair.iter().map(|p| p.id).filter(|id| *id != self.target);
+        other.chain(self.also.iter().map(String::as_str)).collect()
+    }
+
     /// Names of the properties to preserve after the first.
     pub fn further(&self) -> &[String] {
         if self.is_own() { self.keep.get(1..).unwrap_or_default() } else { &self.also }

@@ -151,7 +151,12 @@ pub const TERMS: &[Term] = &[
         &[Prompts],
         "One wording of a relation, with slots for the subject and the answer.",
     ),
-    term("P@1", "", &[Prompts], "Share of facts whose first answer is right."),
+    term(
+        "P@1",
+        "",
+        &[Prompts],
+        "Share of facts whose first answer is right; its interval is exact, and so wider, below 5 right or wrong.",
+    ),
     term("P@k", "", &[Prompts], "Share of facts with the right answer among the first k."),
     term("gap", "", &[Prompts], "Best minus worst prompt of a relation, in points."),
     term(

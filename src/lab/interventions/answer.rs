@@ -5,22 +5,20 @@ use std::cmp::Ordering;
 
 use super::Results;
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
-use super::decision::decision;
-use super::doubts::{distrusts, doubts, is_unmoved};
-use super::finding::{BehaviourFinding, OptimumFinding, ReliabilityFinding};
+use super::decision::{decisions, kept};
+use super::doubts::{doubts, is_unmoved};
+use super::finding::{BehaviourFinding, OptimumFinding};
 use super::key::MethodKey;
 use super::method::Goal;
 use super::oracle::OracleKind;
 use super::registry::find;
-use super::results::Curve;
 use super::settings::examples_for;
 use super::spec::Spec;
 use super::verdict::{NoOptimumFinding, VersusFinding};
-use base::numbers::{percent, probability, score, short};
+use base::numbers::{decimals, difference_places, percent, probability, score, short};
 use figure::capital;
-use figure::layers::{Count, grouped};
+use figure::layers::grouped;
 use lab::answer::{asked_of, listed};
-use lab::compared::{Number, StandIn};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
@@ -31,6 +29,8 @@ const ENOUGH: usize = 10;
 /// Number of test examples with the property to keep below which it is hard to show that an oracle still reads the property after an edit,
 /// because the best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
+/// Number of models whose best methods stand in the first sentences.
+const NAMED: usize = 3;
 /// Number of methods named after each best one.
 const NEXT: usize = 4;
 
@@ -41,7 +41,7 @@ pub(crate) fn question(spec: &Spec) -> String {
     };
     let target = words(&spec.task.target);
     let models = asked_of(&spec.models);
-    format!("Can the {target} be changed in {models}, {layer}, with everything else left alone?")
+    format!("Can the {target} be changed in {models}, {layer}, and {} kept?", kept(spec))
 }
 
 pub(crate) fn words(name: &str) -> String {
@@ -84,34 +84,59 @@ pub(crate) fn on_halves(v: &OptimumFinding) -> String {
 /// its best.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
-    let mut says: [Vec<String>; 3] = Default::default();
-    let decided = decision(results, spec, oracle);
+    let (mut says, mut evidence, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = None;
-    for model in &spec.models {
-        let on = on_model(spec, model);
-        for goal in GOALS {
-            let order = ranked_for(results, model, oracle, goal);
+    let (goals, required) = decisions(results, spec, oracle);
+    for of_goal in goals {
+        let mut bests: Vec<String> = Vec::new();
+        for model in &spec.models {
+            let on = on_model(spec, model);
+            let order = ranked_for(results, model, oracle, of_goal.goal);
             let Some(best) = order.first().copied() else {
-                says[1].extend(without(results, spec, (model, oracle), Some(goal)).map(|text| capital(&text)));
+                let without = without(results, spec, (model, oracle), Some(of_goal.goal));
+                evidence.extend(without.map(|text| capital(&text)));
                 continue;
             };
-            let of = among(results, spec, (model, oracle, goal), order.len());
-            says[0].push(best_sentence(results, spec, best, (&on, &of), &mut before));
-            says[2].extend(model_itself(results, best, &on));
+            let of = match among(results, spec, (model, oracle, of_goal.goal), order.len()) {
+                of if of.is_empty() && !best.is_final => " so far".to_owned(),
+                of => of,
+            };
+            let (at, scores) = best_scores(results, spec, best, &mut before);
+            let title = best.value.method_key().title();
+            if on.is_empty() {
+                bests.push(match of_goal.of_best && of.is_empty() {
+                    true => format!(", at {at}: {scores}"),
+                    false => format!("; best{of}: {title} at {at}, {scores}"),
+                });
+            } else {
+                bests.push(format!("{title}{on}, R {}", spread(&best.value, &best.value.reliability)));
+                let doing = doing(of_goal.goal);
+                evidence.push(format!("Best{on} at {doing}{of}: {title} at {at}, {scores}."));
+            }
+            after.extend(model_itself(results, best, &on));
         }
-        says[1].extend(next_sentence(results, model, oracle).map(|text| format!("Next{on}{text}.")));
+        let bests = match bests.as_slice() {
+            [one] if spec.models.len() == 1 => one.clone(),
+            [] => String::new(),
+            all if all.len() > NAMED => String::new(),
+            all => {
+                let n = before.as_ref().filter(|_| says.is_empty()).map_or(String::new(), |(_, n)| format!(" ({n})"));
+                format!("; best: {}{n}", all.join("; "))
+            }
+        };
+        says.push(format!("{}{bests}.", of_goal.clause));
     }
-    // Placed among the sentences that are always shown, even with several models.
-    if let Some((basis, _)) = before {
-        let at = says[0].len().min(GOALS.len());
-        says[0].insert(at, format!("{}.", capital(&basis)));
-    }
-    if says[0].is_empty() {
+    let Some((basis, _)) = before else {
         let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
         let says = spec.models.iter().filter_map(none).collect();
         return Answer::new(says, doubts(results, spec, oracle));
+    };
+    says.extend([required, format!("{}.", capital(&basis))]);
+    for model in &spec.models {
+        let next = next_sentence(results, model, oracle);
+        evidence.extend(next.map(|text| format!("Next{}{text}.", on_model(spec, model))));
     }
-    Answer::new(decided.into_iter().chain(says.concat()).collect(), doubts(results, spec, oracle))
+    Answer::new([says, evidence, after].concat(), doubts(results, spec, oracle))
 }
 
 /// Example: ` on bert-mini`; empty for a single model.
@@ -227,15 +252,19 @@ fn doing(goal: Goal) -> &'static str {
     }
 }
 
-/// The best method of a goal. The first sentence leaves the oracle and n to the decision, and how it was scored to a separate sentence; a
-/// later one names n and the scoring only if they differ from the first.
-fn best_sentence(
+/// A score with its interval.
+fn spread(v: &OptimumFinding, b: &Banded) -> String {
+    format!("{} {}", score(b.mean), b.spread(v.how.replicates))
+}
+
+/// The strength of the best method of a goal, and its scores. Their basis is a sentence of the answer: a later method names it only if it
+/// differs from the first.
+fn best_scores(
     results: &Results,
     spec: &Spec,
     best: &Tagged<OptimumFinding>,
-    (on, of): (&str, &str),
     before: &mut Option<(String, String)>,
-) -> String {
+) -> (String, String) {
     let v = &best.value;
     let basis = (basis(results, spec, best), counted(results, best));
     let first = before.is_none();
@@ -252,17 +281,8 @@ fn best_sentence(
         true => String::new(),
         false => format!("; {}, {}", basis.0, basis.1),
     };
-    let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
-    let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
-    format!(
-        "Best{on} at {}{of}{so_far}: {} at {}, {r} {}, C {}, S {}{distance}{tail}.",
-        doing(goal_of(&v.method)),
-        v.method_key().title(),
-        strength(v, first),
-        spread(&v.reliability),
-        spread(&v.completeness),
-        spread(&v.selectivity),
-    )
+    let [r_is, c, s] = [&v.reliability, &v.completeness, &v.selectivity].map(|b| spread(v, b));
+    (strength(v, first), format!("{r} {r_is}, C {c}, S {s}{distance}{tail}"))
 }
 
 /// The number of test examples of a best strength: `n 2,400`.
@@ -319,7 +339,7 @@ fn next_of(results: &Results, model: &str, oracle: OracleKind, goal: Goal) -> Op
         let (a, b) = (best.value.method_key(), second.value.method_key());
         let tested = |v: &&Tagged<VersusFinding>| v.model == model && v.value.oracle == oracle && v.value.p.is_some();
         let pairs = results.versus.iter().filter(tested).count();
-        difference(compared(results, model, oracle, [&a, &b])?, &a, best.value.how.replicates, pairs)
+        difference(compared(results, model, oracle, [&a, &b])?, [best, second], pairs)
     });
     if let (Some(first), Some(apart)) = (all.first_mut(), versus) {
         first.push_str(&apart);
@@ -344,15 +364,21 @@ pub(crate) fn compared<'a>(
 
 /// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all `pairs`. If it is
 /// not significant, adds the smallest gap that the training runs could have shown.
-fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize, pairs: usize) -> Option<String> {
+fn difference(versus: &VersusFinding, [best, second]: [&Tagged<OptimumFinding>; 2], pairs: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
-    let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
-    let interval = if is_few(trainings) { String::new() } else { format!(" {}", beside(d, None, score)) };
+    let (trainings, [a, b]) = (best.value.how.replicates, [best, second].map(|o| o.value.reliability.mean));
+    let d = match versus.a == best.value.method_key() {
+        true => d,
+        false => stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo },
+    };
+    let places = difference_places(d.mean, [a, b], 2);
+    let digits = |x: f64| decimals(x, places);
+    let interval = if is_few(trainings) { String::new() } else { format!(" {}", beside(d, None, digits)) };
     let p = match (probability(p), probability(deciding)) {
         (alone, _) if deciding <= p => format!("p {alone}"),
-        (alone, all) if alone == all => format!("p {all} adjusted for {pairs} pairs (Holm)"),
+        (alone, all) if alone == all => format!("adjusted p {all} (Holm, {pairs} pairs)"),
         // Holm multiplies the smallest p by the number of pairs and the largest by 1, so a large one hardly changes.
-        (alone, all) => format!("p {all} adjusted for {pairs} pairs (Holm; {alone} alone)"),
+        (alone, all) => format!("adjusted p {all} (Holm, {pairs} pairs; unadjusted {alone})"),
     };
     let shown = versus.detectable.filter(|_| trainings < ENOUGH);
     let could = match shown {
@@ -363,7 +389,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize, pairs:
         }
         Some(_) => format!(" (could be chance: {trainings} training runs are too few to show any gap)"),
     };
-    Some(format!(", behind by {}{interval}, {p}{could}", score(d.mean)))
+    Some(format!(", behind by {}{interval}, {p}{could}", digits(d.mean)))
 }
 
 /// Number of different reasons for having no best strength that are named.
@@ -412,69 +438,6 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let what = goal.map_or(String::new(), |goal| format!(" for {}", doing(goal)));
     let on = on_model(spec, model);
     Some(format!("no method{what} has a best strength{on}{so_far}, by the {}: {few}{reasons}.", oracle_name(oracle)))
-}
-
-/// R, C and S of every method at its best strength.
-pub(crate) fn numbers(results: &Results) -> Vec<Number> {
-    let of = |o: &Tagged<OptimumFinding>| {
-        let v = &o.value;
-        let method = v.method_key().title();
-        let (c, s) = results.counts(o);
-        let both = if c == s { Count::from(c) } else { (c, s).into() };
-        let distrusted = distrusts(results, &o.model, v.oracle);
-        let parts = [("R", v.reliability, both), ("C", v.completeness, c.into()), ("S", v.selectivity, s.into())];
-        parts.map(|(name, value, n)| Number {
-            name: format!("{name} of {method}"),
-            group: format!("{}, {}", o.model, oracle_name(v.oracle)),
-            value: value.reported(v.how.replicates),
-            n,
-            level: o.level.unwrap_or(0.95),
-            unit: (1.0, ""),
-            distrusted,
-            stands_in: None,
-        })
-    };
-    let at_strengths = results.curves.iter().flat_map(|curve| at_strengths(results, curve));
-    results.optima.iter().flat_map(of).chain(at_strengths).collect()
-}
-
-/// Number of strengths at which runs are compared if one of them has no best strength.
-const STRENGTHS: usize = 5;
-
-/// C, S and R of a curve at some of its strengths, evenly spaced in the sweep. They stand in for scores at the best strength.
-fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
-    let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
-    let none = results.no_optimum(&key.model, &key.method, key.oracle);
-    let why =
-        none.map_or(String::new(), |w| format!("{} has no best strength, {}", key.method.title(), w.value.reason));
-    let distrusted = distrusts(results, &key.model, key.oracle);
-    let mut places: Vec<usize> = (0..STRENGTHS).map(|i| i * last / (STRENGTHS - 1)).collect();
-    places.dedup();
-    let points = places.into_iter().filter_map(|at| curve.points.get(at));
-    let of = |point: &Tagged<ReliabilityFinding>| {
-        let p = &point.value;
-        let both = if p.n_c == p.n_s { Count::from(p.n_c) } else { (p.n_c, p.n_s).into() };
-        let is_uncounted = none.is_some() || p.beside.eligible == Some(false);
-        let parts = [
-            ("R", p.reliability, both, is_uncounted),
-            ("C", p.completeness, p.n_c.into(), false),
-            ("S", p.selectivity, p.n_s.into(), is_uncounted),
-        ];
-        parts.map(|(name, value, n, uncounted)| {
-            let of = format!("{name} of {}", key.method.title());
-            Number {
-                name: format!("{of} at {} {}", words(&p.parameter), short(p.value)),
-                group: format!("{}, {}", key.model, oracle_name(key.oracle)),
-                value: value.reported(p.beside.replicates),
-                n,
-                level: point.level.unwrap_or(0.95),
-                unit: (1.0, ""),
-                distrusted: distrusted || uncounted,
-                stands_in: Some(StandIn { of, why: why.clone() }),
-            }
-        })
-    };
-    points.flat_map(of).collect()
 }
 
 #[cfg(test)]

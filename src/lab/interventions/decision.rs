@@ -1,4 +1,4 @@
-//! The answer to the lab's question in one sentence: yes, no, or undecided.
+//! The answer to the lab's question for each goal: yes, no, or undecided.
 //!
 //! A method passes if the intervals of C and S lie above a bar, and S also above that of an oracle that always gives the same answer. A
 //! method that removes the property must also leave little of it to new probes. It fails if one of these intervals lies below the bar. If
@@ -43,31 +43,45 @@ impl Verdict {
     }
 }
 
-/// A verdict and the clause that explains it.
-type Decision = (Verdict, String);
+/// The decision for one goal on one model.
+#[derive(Debug, Clone)]
+struct Decision {
+    verdict: Verdict,
+    /// The clause that explains it.
+    why: String,
+    /// True if the clause names the most reliable method.
+    of_best: bool,
+}
 
-/// The verdicts on all goals that the methods of a run have, for each model, in one sentence. `None` before the first outcome.
-pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
-    let of_goal = |goal: Goal| -> Vec<(String, Decision)> {
-        let of = |model: &String| Some((last_part(model).to_owned(), decide(results, spec, (model, oracle), goal)?));
-        spec.models.iter().filter_map(of).collect()
-    };
-    let mut goals = GOALS.into_iter().map(|goal| (goal, of_goal(goal))).filter(|(_, all)| !all.is_empty());
-    let (goal, first) = goals.next()?;
+/// The decisions for one goal on all models.
+pub(crate) struct OfGoal {
+    pub goal: Goal,
+    /// `No: none of the 3 methods that set a value both sets it and keeps the attractor number`.
+    pub clause: String,
+    /// True if the clause names the most reliable method.
+    pub of_best: bool,
+}
+
+/// The verdict on each goal that the methods of a run have, and the scores that it requires. Empty before the first outcome.
+pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (Vec<OfGoal>, String) {
     let target = words(&spec.task.target);
-    let asked = match goal {
-        Goal::Counterfactual => format!("setting another {target}"),
-        Goal::Nullifying => format!("removing the {target}"),
-    };
-    let head = match first.as_slice() {
-        [(_, (verdict, why))] if spec.models.len() == 1 => format!("{}: {why}", verdict.word()),
-        all => format!("{}, at {asked}", by_model(all)),
-    };
-    let second = goals.next().map_or(String::new(), |(_, second)| match second.as_slice() {
-        [(_, (verdict, why))] if spec.models.len() == 1 => format!("; removing it: {}, {why}", verdict.word()),
-        all => format!("; removing it: {}", by_model(all)),
-    });
-    let full = first.iter().all(|(_, (verdict, _))| *verdict == Verdict::Yes);
+    let mut out: Vec<OfGoal> = Vec::new();
+    let mut full = true;
+    for goal in GOALS {
+        let decided =
+            |model: &String| Some((last_part(model).to_owned(), decide(results, spec, (model, oracle), goal)?));
+        let all: Vec<(String, Decision)> = spec.models.iter().filter_map(decided).collect();
+        let clause = match (all.as_slice(), out.is_empty(), goal) {
+            ([], ..) => continue,
+            ([(_, d)], true, _) if spec.models.len() == 1 => format!("{}: {}", capital(d.verdict.word()), d.why),
+            ([(_, d)], false, _) if spec.models.len() == 1 => format!("Removing it: {}, {}", d.verdict.word(), d.why),
+            (_, true, Goal::Counterfactual) => format!("{}, at setting another {target}", capital(&by_model(&all))),
+            (_, true, Goal::Nullifying) => format!("{}, at removing the {target}", capital(&by_model(&all))),
+            (_, false, _) => format!("Removing it: {}", by_model(&all)),
+        };
+        full &= !out.is_empty() || all.iter().all(|(_, d)| d.verdict == Verdict::Yes);
+        out.push(OfGoal { goal, clause, of_best: all.iter().all(|(_, d)| d.of_best) });
+    }
     let bar = if full { FULLY } else { MOSTLY };
     // An oracle with a constant answer can have an S above the bar.
     let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
@@ -76,25 +90,22 @@ pub(crate) fn decision(results: &Results, spec: &Spec, oracle: OracleKind) -> Op
         None => format!("completeness C and selectivity S of {}", score(bar)),
         Some((least, most)) => {
             let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
-            format!(
-                "completeness C of {} and selectivity S above {least}{}, what a constant answer scores,",
-                score(bar),
-                score(most)
-            )
+            let most = score(most);
+            format!("completeness C of {}, selectivity S above {least}{most}, that of a constant answer", score(bar))
         }
     };
     let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));
-    let n = bests.find_map(|order| order.first().map(|best| format!("{}; ", counted(results, best))));
-    Some(format!("{} ({}needs {needs} by the {}){second}.", capital(&head), n.unwrap_or_default(), oracle_name(oracle)))
+    let n = bests.find_map(|order| order.first().map(|best| format!(" ({})", counted(results, best))));
+    (out, format!("Required by the {}{}: {needs}.", oracle_name(oracle), n.unwrap_or_default()))
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.
 fn by_model(all: &[(String, Decision)]) -> String {
-    let mut verdicts: Vec<Verdict> = all.iter().map(|(_, (verdict, _))| *verdict).collect();
+    let mut verdicts: Vec<Verdict> = all.iter().map(|(_, d)| d.verdict).collect();
     verdicts.sort_unstable();
     verdicts.dedup();
     let of = |verdict: &Verdict| {
-        let models = all.iter().filter(|(_, (other, _))| other == verdict).map(|(model, _)| model.clone());
+        let models = all.iter().filter(|(_, d)| d.verdict == *verdict).map(|(model, _)| model.clone());
         format!("{} on {}", verdict.word(), listed(&models.collect::<Vec<_>>(), "models"))
     };
     verdicts.iter().map(of).collect::<Vec<_>>().join("; ")
@@ -102,7 +113,7 @@ fn by_model(all: &[(String, Decision)]) -> String {
 
 /// The decision for a goal on a model. `None` without a method of this goal that has an outcome.
 fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Goal) -> Option<Decision> {
-    let undecided = |why: String| Some((Verdict::Undecided, why));
+    let undecided = |why: String| Some(Decision { verdict: Verdict::Undecided, why, of_best: false });
     let order = ranked_for(results, model, oracle, goal);
     if order.is_empty() {
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
@@ -114,8 +125,13 @@ fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), g
         let property = words(&judge.value.property);
         return undecided(format!("nothing shows that the {} reads the {property}", oracle_name(oracle)));
     }
-    let all: Vec<Decision> = order.iter().map(|best| of_method(results, best)).collect();
-    let find = |wanted: Verdict| all.iter().find(|(verdict, _)| *verdict == wanted).cloned();
+    let kept = kept(spec);
+    let of = |(place, best): (usize, &&Tagged<OptimumFinding>)| {
+        let (verdict, why) = of_method(results, best, &kept);
+        Decision { verdict, of_best: place == 0 && why.contains(&best.value.method_key().title()), why }
+    };
+    let all: Vec<Decision> = order.iter().enumerate().map(of).collect();
+    let find = |wanted: Verdict| all.iter().find(|d| d.verdict == wanted).cloned();
     let passed = find(Verdict::Yes).or_else(|| find(Verdict::Mostly));
     let unfinished = waits(results, spec, (model, oracle), Some(goal)) || order.iter().any(|best| !best.is_final);
     match passed {
@@ -123,23 +139,36 @@ fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), g
         None if unfinished => undecided("not all methods have their final scores yet".into()),
         None => find(Verdict::Undecided).or_else(|| match all.as_slice() {
             [only] => Some(only.clone()),
-            all => Some((Verdict::No, format!("none of {} methods {}", all.len(), does(goal, "and keeps the rest")))),
+            all => {
+                let (aim, does) = match goal {
+                    Goal::Counterfactual => ("set a value", "sets it"),
+                    Goal::Nullifying => ("remove it", "removes it"),
+                };
+                let why = format!("none of the {} methods that {aim} both {does} and keeps {kept}", all.len());
+                Some(Decision { verdict: Verdict::No, why, of_best: false })
+            }
         }),
     }
 }
 
-/// `sets another value and keeps the rest`.
-fn does(goal: Goal, kept: &str) -> String {
-    match goal {
-        Goal::Counterfactual => format!("sets another value {kept}"),
-        Goal::Nullifying => format!("removes it {kept}"),
+/// The properties that an edit must keep: `the attractor number`.
+pub(crate) fn kept(spec: &Spec) -> String {
+    match spec.task.kept().as_slice() {
+        [] => "the rest".to_owned(),
+        names => {
+            format!("the {}", listed(&names.iter().map(|name| words(name)).collect::<Vec<_>>(), "other properties"))
+        }
     }
 }
 
 /// The decision on a method at its best strength.
-fn of_method(results: &Results, best: &Tagged<OptimumFinding>) -> Decision {
+fn of_method(results: &Results, best: &Tagged<OptimumFinding>, kept: &str) -> (Verdict, String) {
     let v = &best.value;
     let (title, goal) = (v.method_key().title(), goal_of(&v.method));
+    let [does, not] = match goal {
+        Goal::Counterfactual => ["sets another value", "set another value"],
+        Goal::Nullifying => ["removes it", "remove it"],
+    };
     let undecided = |why: String| (Verdict::Undecided, why);
     let leak = leak_after(results, best).map(|(_, share)| share);
     if goal == Goal::Nullifying && leak.is_some_and(|share| share.lo > 1.0 - MOSTLY) {
@@ -160,7 +189,7 @@ fn of_method(results: &Results, best: &Tagged<OptimumFinding>) -> Decision {
             true => {
                 undecided(format!("{title} fails here but not with other probe settings that validate equally well"))
             }
-            false => (Verdict::No, format!("not even {title} {}", does(goal, "and keeps the rest"))),
+            false => (Verdict::No, format!("{title} does not both {not} and keep {kept}")),
         };
     }
     if !passes(MOSTLY) {
@@ -172,9 +201,9 @@ fn of_method(results: &Results, best: &Tagged<OptimumFinding>) -> Decision {
     } else if rivals(results, best).any(|r| !is_above(r, floor)) {
         undecided(format!("{title} passes here but not with other probe settings that validate equally well"))
     } else if passes(FULLY) && removes(FULLY) {
-        (Verdict::Yes, format!("{title} {}", does(goal, "and keeps the rest")))
+        (Verdict::Yes, format!("{title} {does} and keeps {kept}"))
     } else {
-        (Verdict::Mostly, format!("{title} {}", does(goal, "and keeps most of the rest")))
+        (Verdict::Mostly, format!("{title} mostly {does} and keeps {kept}"))
     }
 }
 
@@ -189,7 +218,8 @@ fn is_above(rival: &RivalFinding, floor: f64) -> bool {
     has_passed(rival.completeness, rival.selectivity, floor)
 }
 
-fn has_passed(completeness: f64, selectivity: Option<f64>, floor: f64) -> bool {
+/// True if C and S reach the limits of `yes, mostly`.
+pub(crate) fn has_passed(completeness: f64, selectivity: Option<f64>, floor: f64) -> bool {
     completeness >= MOSTLY && selectivity.is_none_or(|s| s >= MOSTLY.max(floor))
 }
 

@@ -5,8 +5,8 @@ use super::answer::{
     GOALS, behaviour_at, chosen_range, compared, control, goal_of, on_model, oracle_name, ranked_for, words,
 };
 use super::behaviour::BehaviourFinding;
-use super::decision::passes;
-use super::finding::{OptimumFinding, ProbeFinding, ProbeRole};
+use super::decision::{has_passed, passes};
+use super::finding::{OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding};
 use super::method::Goal;
 use super::optimum::End;
 use super::oracle::OracleKind;
@@ -46,7 +46,9 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         let Some(best) = order.first().copied() else { continue };
         let on = on_model(spec, model);
         let [by_settings, by_oracle, moves] = reversed(results, best, &on);
+        let above = above_all(results, best, &on);
         let (not_best, others) = below_control(results, (model, goal), &order, &on);
+        let not_best = not_best.filter(|_| above.is_none());
         let left = left_over(results, best, &spec.task.target, &on);
         let of_moves = if passes(results, best).1 { 1 } else { 6 };
         let each = [
@@ -54,6 +56,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
                 left.as_ref().map_or(6, |(share, _)| if *share > MOSTLY_LEFT { 2 } else { 6 }),
                 left.map(|(_, text)| text),
             ),
+            (0, above),
             (2, not_best),
             (2, below_constant(results, best, &on)),
             (1, by_settings),
@@ -72,6 +75,22 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
     }
     ranked_doubts.sort_by_key(|(rank, _)| *rank);
     ranked_doubts.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Doubt: a control scores above every method of its goal.
+fn above_all(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
+    let goal = goal_of(&best.value.method);
+    let control = control(results, &best.model, best.value.oracle, goal)?;
+    let scores = [control, best].map(|o| o.value.reliability.mean);
+    let aim = if goal == Goal::Counterfactual { "sets a value" } else { "removes it" };
+    (scores[0] > scores[1]).then(|| {
+        format!(
+            "the control {} scores above every method that {aim}{on} (R {} over {}): an edit made without knowledge of the property does as well",
+            control.value.method_key().title().trim_end_matches(" (control)"),
+            score(scores[0]),
+            score(scores[1])
+        )
+    })
 }
 
 /// Methods not shown to score above the most reliable control of their goal: the best one, and the others.
@@ -115,18 +134,28 @@ pub(crate) fn constant_answer(results: &Results, best: Best<'_>) -> Option<f64> 
     curve.points.iter().find(|p| p.value.value == best.value.value)?.value.beside.s_floor
 }
 
-/// Doubt: the best selectivity is below that of an oracle with a constant answer.
+/// Doubt: the best selectivity is below that of an oracle with a constant answer. Names the smallest strength that passes, if there is one.
 fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let floor = constant_answer(results, best)?;
-    (v.selectivity.mean < floor).then(|| {
-        format!(
-            "selectivity {} of {}{on} is below that of an oracle that always gives the same answer ({}): look at smaller strengths",
-            score(v.selectivity.mean),
-            key.title(),
-            score(floor)
-        )
-    })
+    if v.selectivity.mean >= floor {
+        return None;
+    }
+    let points = &results.curve(&best.model, &key, v.oracle)?.points;
+    let reaches = |p: &&Tagged<ReliabilityFinding>| {
+        let p = &p.value;
+        has_passed(p.completeness.mean, Some(p.selectivity.mean), p.beside.s_floor.unwrap_or(0.0))
+    };
+    let (symbol, title) = (words(&v.parameter), key.title());
+    let advice = match points.iter().find(reaches) {
+        Some(p) => format!("on all examples, {symbol} {} reaches both required scores", short(p.value.value)),
+        None => format!("no {symbol} that was tried reaches both required scores"),
+    };
+    Some(format!(
+        "selectivity {} of {title}{on} is below that of an oracle that always gives the same answer ({}): {advice}",
+        score(v.selectivity.mean),
+        score(floor)
+    ))
 }
 
 /// True if an intervention leaves the model's own behaviour unchanged.
@@ -160,9 +189,7 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     let ahead = |names: &[String]| format!("{} ahead of {title}{on}", listed(names, "methods"));
     let range = moved(results, best);
     let moves = range.as_ref().filter(|_| by_settings.is_empty()).map(|range| {
-        let text = format!(
-            "with other probe settings that validate equally well, R of {title}{on} is {range} instead of {shown}"
-        );
+        let text = format!("R of {title}{on} is {range} with equally good probe settings, not {shown}");
         let scores = match passes(results, best) {
             (false, true) => "with some of them it reaches the required scores",
             (true, true) => "with some of them it misses the required scores",

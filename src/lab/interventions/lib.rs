@@ -40,6 +40,7 @@ pub mod results;
 #[cfg(any(test, feature = "samples"))]
 pub mod sample;
 pub mod score;
+mod scores_to_compare;
 pub mod settings;
 pub mod spec;
 pub mod states;

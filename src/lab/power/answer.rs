@@ -48,7 +48,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
         let ends = bound_ends(results, spec, &c.value).unwrap_or_default();
-        says.push(format!("Training sentences needed by the {bound}: {}{ends}.", grouped(n as usize)));
+        says.push(format!("Training sentences that suffice by the {bound}: {}{ends}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));
@@ -90,7 +90,7 @@ fn below_bound(results: &Results) -> Option<String> {
     let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
     let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
     Some(format!(
-        "the probes were trained on {trained} sentences, but the {bound} requires {needed}, so more of them might reverse the difference"
+        "the probes were trained on {trained} sentences; the {bound} guarantees the order from {needed} on, and fewer may be enough"
     ))
 }
 
@@ -136,7 +136,7 @@ fn over_pairs(results: &Results) -> Vec<String> {
         let by = by.trim_start_matches('+');
         match v.holm_p {
             Some(p) => format!(
-                "{winner} {} {other} by {by} points [{}, {}], p {} (Holm over {} pairs).",
+                "{winner} {} {other} by {by} points [{}, {}], adjusted p {} (Holm, {} pairs).",
                 if p <= results.alpha() { "beats" } else { "is ahead of" },
                 points(d.lo),
                 points(d.hi),
@@ -256,14 +256,16 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     };
     let seeds = if v.seeds > 1 { format!(" over {} seeds", v.seeds) } else { String::new() };
     let p = p_value(v.deciding_p());
-    let adjusted =
-        if v.family > 1 && !v.planned { format!(" (adjusted for {} comparisons)", v.family) } else { String::new() };
+    let p = match v.family > 1 && !v.planned {
+        true => format!("adjusted p {p} (Holm, {} comparisons)", v.family),
+        false => format!("p {p}"),
+    };
     let equal = if v.equivalence_p < alpha {
         format!("; equal within {} points (p {})", score(100.0 * v.margin), p_value(v.equivalence_p))
     } else {
         String::new()
     };
-    format!("{amount} on {} {items}{seeds}, p {p}{adjusted}{equal}.", grouped(c.n))
+    format!("{amount} on {} {items}{seeds}, {p}{equal}.", grouped(c.n))
 }
 
 /// The number of items that would show the difference, and the smallest difference that the current items would show.
@@ -365,7 +367,7 @@ mod tests {
         assert_eq!(
             trained(2_048).as_deref(),
             Some(
-                "the probes were trained on 2,048 sentences, but the bound of Zhu et al. 2022 requires 50,000, so more of them might reverse the difference"
+                "the probes were trained on 2,048 sentences; the bound of Zhu et al. 2022 guarantees the order from 50,000 on, and fewer may be enough"
             )
         );
         assert_eq!(trained(50_000), None);

@@ -105,7 +105,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     }
     let mut text = format!("p {}", p_value(v.p));
     if v.family > 1 && !v.planned {
-        text += &format!(", Holm p {} over {} comparisons", p_value(v.holm_p), v.family);
+        text = format!("raw {text}, Holm p {} over {} comparisons", p_value(v.holm_p), v.family);
     }
     let same_level = c.level.is_some_and(|level| (1.0 - level - alpha).abs() < 1e-9);
     let apart = v.difference.lo > 0.0 || v.difference.hi < 0.0;
@@ -459,9 +459,9 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
             v.test.clone(),
         ]
     });
-    let head = ["measured", "n", "difference", "only a", "only b", "p", "Holm", "equivalence", "test"];
+    let head = ["measured", "n", "difference", "only a", "only b", "raw p", "Holm p", "equivalence", "test"];
     section(&mut out, "Comparisons", &head, comparison.collect());
-    let head = ["task", "metric", "n", "difference", "p", "Holm", "verdict"];
+    let head = ["task", "metric", "n", "difference", "raw p", "Holm p", "verdict"];
     section(&mut out, "Tasks", &head, task_rows(results));
     let head = ["n train", "n test", "power", "test items needed", "recommended n train", "in all"];
     section(&mut out, "By training examples", &head, by_size(results));

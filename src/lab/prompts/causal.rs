@@ -20,7 +20,7 @@ pub enum Bias {
 
 /// Names and grid positions of the variables, from left to right and top to bottom.
 const NODES: [(&str, (f64, f64)); 11] = [
-    ("D_a pretraining data", (0.0, 0.0)),
+    ("D_a training data", (0.0, 0.0)),
     ("C corpus", (1.5, 0.0)),
     ("M model", (3.0, 0.0)),
     ("L language", (1.5, 1.0)),

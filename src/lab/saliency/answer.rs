@@ -5,7 +5,7 @@ use super::methods::{RANDOM, named};
 use super::results::Results;
 use super::spec::Spec;
 use super::summary::relative;
-use base::numbers::{probability, score};
+use base::numbers::{decimals, difference_places, probability, score};
 use base::text::last_part;
 use figure::capital;
 use figure::layers::grouped;
@@ -126,7 +126,11 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         0 => String::new(),
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
     };
-    let above = best.value.f1_above.map_or(String::new(), |above| format!(", difference {}", interval(above)));
+    let above = best.value.f1_above.map_or(String::new(), |above| {
+        let places = difference_places(above.mean, [f1.mean, chance.mean], 2);
+        let [mean, lo, hi] = [above.mean, above.lo, above.hi].map(|x| decimals(x, places));
+        format!(", difference {mean} [{lo}, {hi}]")
+    });
     Some(format!(
         "{} {verdict}: token-F1 (overlap, 0 to 1) {} ({} intervals), chance {}{above} ({} originals{inputs}){}.",
         begins(best),
@@ -217,18 +221,19 @@ fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
     let found = || all.iter().filter(|(.., p)| *p <= ALPHA);
     let (most, gap, p) = found().max_by(|a, b| a.1.mean.abs().total_cmp(&b.1.mean.abs()))?;
-    let of = if all.len() > 1 { format!(", Holm over {} tests", all.len()) } else { String::new() };
+    let of = if all.len() > 1 { format!(" (Holm, {} tests)", all.len()) } else { String::new() };
     let largest = match found().count() {
         1 => String::new(),
         n => format!("; the largest of {n} differences"),
     };
     Some(format!(
-        "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {} (p {}{of}{largest}).",
+        "{} agrees {} with annotators where {} is right than where it is wrong: token-F1 above chance, right minus wrong {}, {adjusted}p {}{of}{largest}.",
         capital(&title(&most.value.numbers.method)),
         if gap.mean > 0.0 { "better" } else { "worse" },
         last_part(&most.model),
         interval(*gap),
-        probability(*p)
+        probability(*p),
+        adjusted = if of.is_empty() { "" } else { "adjusted " }
     ))
 }
 
@@ -321,10 +326,10 @@ mod tests {
         assert_eq!(says, None);
         assert_eq!(lines.matches("shows no difference").count(), 2, "{lines}");
         let (says, lines) = told([0.01, 0.06]);
-        assert!(says.as_deref().is_some_and(|s| s.contains("(p .020, Holm over 2 tests)")), "{says:?}");
+        assert!(says.as_deref().is_some_and(|s| s.contains(", adjusted p .020 (Holm, 2 tests).")), "{says:?}");
         assert!(says.as_deref().is_some_and(|s| s.starts_with("Attention agrees better")), "{says:?}");
         assert_eq!(lines.matches("agrees better").count(), 1, "{lines}");
         let (says, _) = told([0.001, 0.002]);
-        assert!(says.as_deref().is_some_and(|s| s.contains("; the largest of 2 differences)")), "{says:?}");
+        assert!(says.as_deref().is_some_and(|s| s.contains("; the largest of 2 differences.")), "{says:?}");
     }
 }

@@ -167,7 +167,7 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
         };
         let p = probability(*p);
         format!(
-            "{name} {verdict} (F1 above chance, right minus wrong answers: {interval}; p {p}, Holm over {} tests)",
+            "{name} {verdict} (F1 above chance, right minus wrong answers: {interval}; Holm p {p} over {} tests)",
             all.len()
         )
     }));
@@ -257,7 +257,7 @@ fn differences(results: &Results, out: &mut Vec<String>) {
         let text = format!("{:+.3} [{:+.3}, {:+.3}]", e.mean, e.lo, e.hi);
         vec![name(&v.a), name(&v.b), v.metric.clone(), text, probability(v.p), grouped(d.n)]
     };
-    let columns = ["first", "second", "measure", "difference", "p", "originals"];
+    let columns = ["first", "second", "measure", "difference", "raw p", "originals"];
     section(out, "differences (paired by original, t test)", &columns, results.differences.iter().map(row).collect());
 }
 

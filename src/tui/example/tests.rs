@@ -107,7 +107,7 @@ fn first_start_shows_example_until_first_answer() {
         let example = state.example.clone().unwrap();
         let text = screen(&state);
         // Next to the welcome strip, a small screen has room only for the decision.
-        let answer = if size.0 == 120 { "Best at " } else { "No: none of " };
+        let answer = if size.0 == 120 { "Removing it: " } else { "No: none of " };
         assert!(text.contains(answer) && text.contains("Example"), "{text}");
         run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
@@ -225,14 +225,14 @@ fn sentences_of_shipped_answers_have_intervals() {
         let honest = |text: &String| text.contains(['[', '±']) || text.contains("without an interval");
         // The first sentence of the interventions lab is a decision about the scores in the sentences that follow.
         let honest = |text: &String| {
-            honest(text) || text.contains("needs completeness C") || text.starts_with("95 % intervals on ")
+            honest(text) || text.starts_with("Required by the ") || text.starts_with("95 % intervals on ")
         };
         assert!(says.iter().all(honest), "{says:?}");
         if lab.id() == LabId::Power {
             assert!(says[1].contains("] test sentences would show it"), "{says:?}");
             // Regression: an answer used to give two numbers of sentences, as if either would show the difference.
             assert!(says[1].starts_with("Needed: ") && says[1].ends_with("; this run has 512."), "{says:?}");
-            assert!(says[3].starts_with("Training sentences needed") && says[3].contains(" ["), "{says:?}");
+            assert!(says[3].starts_with("Training sentences that suffice") && says[3].contains(" ["), "{says:?}");
         }
         // Regression: the score and its chance level used to have intervals, but their difference had none.
         assert!(lab.id() != LabId::Saliency || says[0].contains("], difference ."), "{says:?}");

@@ -26,7 +26,7 @@ pub(crate) const HEADS: &[Term] = &[
         "Methods: share of sentences in which the edit changes the form that the model itself prefers, in %.",
     ),
     head(
-        "distance ×",
+        "dist. ×",
         "",
         "Methods: distance of edited states from the nearest real ones, as a multiple (×) of the distance of unedited states.",
     ),
@@ -56,7 +56,12 @@ pub(crate) const HEADS: &[Term] = &[
     head("diff.", "A − B", "Sizes, tasks, pairs: A's score minus B's, in points if the score is a proportion."),
     head("A %", "B %", "Sizes: accuracy of side A and of side B."),
     head("A", "B", "Tasks: mean score of side A and of side B."),
-    head("A interval", "B interval", "Sizes: interval of that accuracy, in %."),
+    head("raw p", "", "Sizes: p-value of this comparison alone; the answer's is adjusted if the run makes several."),
+    head(
+        "A interval",
+        "B interval",
+        "Sizes: interval of that accuracy, in %; below 5 right or 5 wrong answers it is exact (Clopper-Pearson), and so wider.",
+    ),
     head("pair", "", "Pairs: the two systems that are compared."),
     head("A better", "B better", "Pairs: number of tasks on which that side is significantly better."),
     head("tasks", "task", "Pairs: number of tasks that both systems have. Tasks: name of the task."),

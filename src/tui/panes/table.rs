@@ -43,7 +43,7 @@ pub struct Table {
 pub struct Row {
     /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Name of the row's kind if rows of this kind are always listed last, in grey.
+    /// Name of the row's kind if such rows are grey, counted separately, and last in an alphabetical order.
     pub last: Option<&'static str>,
 }
 
@@ -70,19 +70,19 @@ impl Table {
         column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
     }
 
-    /// Name of the kind of rows that is always listed last, if there is one.
-    fn held_last(&self) -> Option<&'static str> {
-        self.rows.iter().find_map(|row| row.last)
+    /// Name of the kind of rows that are last when sorted by a column, if there are any.
+    fn held_last(&self, column: usize) -> Option<&'static str> {
+        self.rows.iter().find_map(|row| row.last).filter(|_| self.is_of_words(column))
     }
 
-    /// Formats the number of rows, counting those always listed last separately: `6`, or `4, 2 controls`.
+    /// Formats the number of rows, counting the grey ones separately: `6`, or `4 and 2 controls`.
     fn count_of(&self, order: &[usize]) -> String {
         let last = order.iter().filter(|i| self.rows[**i].last.is_some()).count();
-        match (self.held_last(), order.len() - last) {
+        match (self.rows.iter().find_map(|row| row.last), order.len() - last) {
             (Some(kind), rest) if last > 0 && rest > 0 => {
                 let kind = kind.trim_start_matches("those ");
                 let one = kind.strip_suffix('s').filter(|one| last == 1 && !one.contains(' '));
-                format!("{rest}, {last} {}", one.unwrap_or(kind))
+                format!("{rest} and {last} {}", one.unwrap_or(kind))
             }
             _ => order.len().to_string(),
         }
@@ -93,6 +93,7 @@ impl Table {
         let listed = place.listed.get(&pane);
         let wanted = listed.map_or(String::new(), |l| folded(&l.filter));
         let (column, down) = self.sorting(listed);
+        let held_last = self.held_last(column).is_some();
         let begins = |i: usize| folded(&self.rows[i].cells[0].0).starts_with(&wanted);
         let occurs =
             |i: &usize| wanted.is_empty() || self.rows[*i].cells.iter().any(|(text, _)| folded(text).contains(&wanted));
@@ -110,9 +111,8 @@ impl Table {
                 (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
             };
             let prefix = begins(*b).cmp(&begins(*a));
-            x.last
-                .is_some()
-                .cmp(&y.last.is_some())
+            (held_last && x.last.is_some())
+                .cmp(&(held_last && y.last.is_some()))
                 .then(if wanted.is_empty() { std::cmp::Ordering::Equal } else { prefix })
                 .then(values)
         });
@@ -154,8 +154,8 @@ impl Table {
         let selected = listed.map_or(0, |l| l.column);
         let (shown, first) = self.fitting(room, selected);
         let (column, down) = self.sorting(listed);
-        // Without a note, the rows that are always listed last would look unsorted.
-        let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
+        // Without a note, the rows that are listed last would look unsorted.
+        let held = self.held_last(column).filter(|_| listed.is_some_and(|l| l.sort.is_some()));
         let held = held.map_or(String::new(), |word| format!(", {word} last"));
         let apart = self.count_of(&order);
         // The heading of the sort column has a sign; if that column does not fit, the title names it.
@@ -460,7 +460,7 @@ fn sort(state: &mut State, change: impl FnOnce((usize, bool), &Table) -> (usize,
         (false, true) => "largest first",
         (false, false) => "smallest first",
     };
-    let held = table.held_last().map_or(String::new(), |word| format!("; {word} last"));
+    let held = table.held_last(next.0).map_or(String::new(), |word| format!("; {word} last"));
     state.view.toast = Some(format!("sorted by {}, {way}{held}", table.columns[next.0]));
     Vec::new()
 }

@@ -6,7 +6,7 @@ use crate::verdict::LeakFinding;
 use stats::Estimate;
 
 fn said(results: &Results, spec: &Spec) -> String {
-    decision(results, spec, OracleKind::Mlp).unwrap()
+    crate::answer::answer(results, spec).says.join(" ")
 }
 
 /// Results of one method, with these intervals of C and S.
@@ -36,21 +36,17 @@ fn leak(results: &mut Results, [lo, hi]: [f64; 2]) {
 #[test]
 fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
     for (c, s, begins) in [
-        (
-            [0.92, 0.96],
-            [0.91, 0.95],
-            "Yes: PGD sets another value and keeps the rest (n 2,400; needs completeness C and selectivity S of .90 by",
-        ),
-        ([0.92, 0.96], [0.8, 0.95], "Yes, mostly: PGD sets another value and keeps most of the rest"),
+        ([0.92, 0.96], [0.91, 0.95], "Yes: PGD sets another value and keeps the attractor number, at ε"),
+        ([0.92, 0.96], [0.8, 0.95], "Yes, mostly: PGD mostly sets another value and keeps the attractor number"),
         ([0.7, 0.8], [0.8, 0.95], "Undecided: the intervals of PGD contain the limit"),
-        ([0.92, 0.96], [0.5, 0.7], "No: not even PGD sets another value and keeps the rest"),
+        ([0.92, 0.96], [0.5, 0.7], "No: PGD does not both set another value and keep the attractor number"),
     ] {
         let (results, spec) = scored("pgd", c, s);
         let text = said(&results, &spec);
         assert!(text.starts_with(begins), "{text}");
-        assert!(text.contains("by the MLP oracle"), "{text}");
-        let first = crate::answer::answer(&results, &spec).says.into_iter().next();
-        assert_eq!(first.as_ref(), Some(&text), "the answer begins with the decision");
+        let bar = if begins.starts_with("Yes:") { ".90" } else { ".75" };
+        let required = format!("Required by the MLP oracle (n 2,400): completeness C and selectivity S of {bar}.");
+        assert!(text.contains(&required), "{text}");
     }
 }
 
@@ -63,7 +59,13 @@ fn no_method_needs_all_of_them_to_fail_and_final_scores() {
     let low = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
     let high = Estimate { mean: 0.9, lo: 0.85, hi: 0.95 };
     results.optima.iter_mut().for_each(|o| (o.value.completeness, o.value.selectivity) = (high.into(), low.into()));
-    assert!(said(&results, &spec).starts_with("No: none of 2 methods sets another value"), "{}", said(&results, &spec));
+    assert!(
+        said(&results, &spec).starts_with(
+            "No: none of the 2 methods that set a value both sets it and keeps the attractor number; best: "
+        ),
+        "{}",
+        said(&results, &spec)
+    );
     results.optima[0].value.selectivity = Estimate { hi: 0.8, ..low }.into();
     assert!(said(&results, &spec).starts_with("Undecided: "), "{}", said(&results, &spec));
     results.optima[0].value.selectivity = low.into();
@@ -80,7 +82,8 @@ fn a_constant_answer_raises_the_bar_of_selectivity() {
     results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| p.value.beside.s_floor = Some(0.85));
     let text = said(&results, &spec);
     assert!(
-        text.starts_with("No: ") && text.contains(" and selectivity S above .85, what a constant answer scores, by "),
+        text.starts_with("No: ")
+            && text.contains("completeness C of .75, selectivity S above .85, that of a constant answer."),
         "{text}"
     );
 }
@@ -92,7 +95,10 @@ fn removal_is_decided_by_what_new_probes_still_read() {
     leak(&mut results, [0.97, 0.99]);
     assert!(said(&results, &spec).starts_with("No: INLP only hides it from the oracle"), "{}", said(&results, &spec));
     leak(&mut results, [0.01, 0.2]);
-    assert!(said(&results, &spec).starts_with("Yes, mostly: INLP removes it and keeps most of the rest"));
+    assert!(
+        said(&results, &spec)
+            .starts_with("Yes, mostly: INLP mostly removes it and keeps the attractor number, at rank")
+    );
     leak(&mut results, [0.01, 0.05]);
     assert!(said(&results, &spec).starts_with("Yes: INLP removes it"), "{}", said(&results, &spec));
 }
@@ -136,7 +142,7 @@ fn several_models_and_both_goals_are_decided_in_one_sentence_each() {
     let mut results = sample::results();
     let mut spec = Spec::shipped();
     let both = said(&results, &spec);
-    assert_eq!(both.matches("; removing it: ").count(), 1, "{both}");
+    assert_eq!(both.matches("Removing it: ").count(), 1, "{both}");
     let other: Vec<_> = results.optima.iter().map(|o| Tagged { model: "far/b".into(), ..o.clone() }).collect();
     results.optima.extend(other);
     spec.models = vec!["bert-mini".into(), "far/b".into()];

@@ -63,7 +63,7 @@ impl Instrument for Interventions {
     type Results = super::Results;
     const ID: LabId = LabId::Interventions;
     const TITLE: &'static str = "Interventions";
-    const QUESTION: &'static str = "Does an edit change its target and leave the rest alone?";
+    const QUESTION: &'static str = "Does an edit change one property and keep another?";
     const DEFAULT: &'static str = AGREEMENT_TOML;
     const PRESETS: &'static [Preset] = &PRESETS;
 
@@ -84,7 +84,7 @@ impl Instrument for Interventions {
     const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
     const ASKS: fn(&Spec) -> String = super::answer::question;
     const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
-    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
+    const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::scores_to_compare::numbers;
     const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = tables::summary;
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;
     const PICK: Pick<super::Results> = super::pick::pick;

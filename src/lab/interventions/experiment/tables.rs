@@ -197,7 +197,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
 const VERSUS_TITLE: &str =
     "Ranking by reliability, separately for methods that set another value and for those that remove the property";
 const VERSUS_HEAD: [&str; 7] =
-    ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
+    ["oracle", "order", "share of resamples", "difference of R", "raw p", "Holm p", "reversed by"];
 
 /// For each goal, the ranking of its methods, then each pair of neighbours in it. The share of resamples refers to the ranking of all
 /// methods, so it is omitted if a run has methods of both goals.

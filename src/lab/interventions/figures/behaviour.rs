@@ -28,11 +28,9 @@ pub fn behaviour(
     let first = *points.first()?;
     let forms = first.value.told.as_ref().map_or(0, |t| t.forms);
     let series: [(String, Quantity); 3] = [
-        ("examples whose preferred form changes (share)".into(), |b| Some(b.flip_rate)),
-        ("probability of the correct form, of two (mean)".into(), |b| Some(b.correct_after)),
-        (format!("1 / rank of the correct form among {forms} verb forms (mean)"), |b| {
-            b.told.as_ref().map(|t| t.rank_after)
-        }),
+        ("flips of the preferred form".into(), |b| Some(b.flip_rate)),
+        ("probability of the correct form".into(), |b| Some(b.correct_after)),
+        (format!("1 / its rank among {forms} verb forms"), |b| b.told.as_ref().map(|t| t.rank_after)),
     ];
     let mut layers: Vec<Layer> = Vec::new();
     for (k, (label, of)) in series.into_iter().enumerate() {
@@ -66,6 +64,7 @@ pub fn behaviour(
     );
     scale_of(results, model, &first.value.parameter).into_iter().for_each(|(key, text)| origin.add(&key, text));
     origin.explain([
+        ("flip", "an example whose preferred form changes"),
         ("form", "singular or plural of the predicted verb; the model prefers the more probable one. Before the edit, the share is 0"),
         ("probability of the correct form", "of the two forms, renormalised to sum to 1"),
     ]);

@@ -118,12 +118,14 @@ fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     assert_eq!(filter(&state), "", "also while the filter is typed");
 }
 
-/// Regression: the list used to look unsorted, because controls always follow the methods.
+/// Regression: the list used to look unsorted when controls followed the methods. By a score, a control now has its place among them.
 #[test]
 fn a_sorted_list_says_which_rows_stay_last() {
     let mut state = state();
     assert!(!drawn(&state, 120, 40).contains("controls last"));
     keys(&mut state, "s");
+    assert!(toast(&state).ends_with(", largest first"), "{}", toast(&state));
+    keys(&mut state, "s s");
     assert!(toast(&state).ends_with("; controls last"), "{}", toast(&state));
     assert!(drawn(&state, 120, 40).contains("Methods (6), controls last"), "{}", drawn(&state, 120, 40));
     assert!(table::lists(&state));

@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
 use base::numbers::{about, decimals, percent, probability, score, short};
-use base::text::{fit, last_part, printable, width};
+use base::text::{fit, last_part, printable, width, wrapped_clauses};
 use engine::message::Outcome;
 use figure::layers::{Count, grouped};
 use labs::interval::beside;
@@ -62,7 +62,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
         _ => title_of_scores(state, &drawn, room),
     };
-    frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
+    let title = wrapped_clauses(&title, room, 1).concat();
+    frame.render_widget(pane_block(state, pane, &title), area);
     let inner = inside(area);
     let Some(figure) = super::lines(state, pane) else { return nothing(frame, inner, state) };
     let chart = Chart::new(figure, state);
@@ -119,8 +120,8 @@ fn title_of_scores(state: &State, drawn: &str, room: usize) -> String {
 fn covered(state: &State, pane: Pane, room: usize) -> Option<Line<'static>> {
     let text = intervals(super::lines(state, pane))?;
     let one = if text.contains("training") { "" } else { ", one training run" };
-    let text = format!(" {text}{one}");
-    Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
+    let text = wrapped_clauses(&format!("{text}{one}"), room.saturating_sub(1), 1).concat();
+    Some(Line::styled(format!(" {text}"), state.theme().style(Role::Dim)))
 }
 
 /// The largest calibration error of the drawn oracle over the properties that it reads.

@@ -23,18 +23,18 @@ use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
-    "C completeness: the edit changes what it should. S selectivity: the rest is unchanged. R reliability: both (harmonic mean), on held-out \
+    "C completeness: the edit changes what it should. S selectivity: the property to keep is unchanged. R reliability: both (harmonic mean), on held-out \
      examples. interval: of R. strength: the best. Compare R only among methods with the same aim, setting a value or removing it.",
-    "C: the target changes; S: the rest stays; R: both, held out; strength: the best. Compare R within an aim.",
-    "C: target changes; S: rest stays; R: both, held out",
+    "C: the target changes; S: the kept property stays; R: both, held out; strength: the best. Compare R within an aim.",
+    "C: target changes; S: kept property stays; R: both, held out",
 ];
 
 /// Legend for two training runs, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
-    "C: the target changes; S: the rest stays; R: both, held out; strength: the best; each run: R of each training run. An interval needs 3 of them. \
+    "C: the target changes; S: the kept property stays; R: both, held out; strength: the best; each run: R of each training run. An interval needs 3 of them. \
      Compare R only among methods with the same aim.",
-    "C: the target changes; S: the rest stays; R: both; each run: R of each training run (an interval needs 3)",
-    "C: target changes; S: rest stays; R: both",
+    "C: the target changes; S: the kept property stays; R: both; each run: R of each training run (an interval needs 3)",
+    "C: target changes; S: kept property stays; R: both",
 ];
 
 /// Methods in the setup, once for each set of options. The drawn method is added if it is missing, because the cursor is on it.
@@ -110,7 +110,7 @@ fn made(state: &State) -> Table {
         };
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
-        // Controls come last, in grey.
+        // Controls are grey.
         let title = format!("{}{not_run}", title.strip_suffix(" (control)").unwrap_or(&title));
         Row {
             cells: vec![
@@ -137,7 +137,7 @@ fn made(state: &State) -> Table {
         Some(_) => marked.next().map(|_| UNCOUNTED.into()),
     };
     Table {
-        columns: vec!["method", "R", "C", "S", "aim", beside, "strength", "flips %", "distance ×"],
+        columns: vec!["method", "R", "C", "S", "aim", beside, "strength", "flips %", "dist. ×"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
         // With this width, the interval fits on a screen of 120 columns.
@@ -307,7 +307,10 @@ pub(crate) fn about(state: &State, pane: Pane) -> String {
         METHODS => match (reason(state), method(state)) {
             (Some(reason), _) => format!("! {reason}. At the default strength, S and R do not count."),
             (None, Some(m)) => {
-                format!("C: target changes; S: rest stays; R: both, on held-out examples. {}: {}", m.title, m.doc)
+                format!(
+                    "C: target changes; S: kept property stays; R: both, on held-out examples. {}: {}",
+                    m.title, m.doc
+                )
             }
             (None, None) => String::new(),
         },

@@ -13,7 +13,7 @@ use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{percent, score, short};
-use base::text::{fit, pad, printable};
+use base::text::{fit, pad, printable, wrapped};
 use labs::Tagged;
 use labs::interval::beside;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
@@ -164,7 +164,8 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
         lines.push(Line::styled(text, state.theme().style(Role::Warning)));
     }
     if let Some(p) = results(state).probes.last() {
-        lines.push(line(format!(" grid {}", printable(&p.value.grid))));
+        let grid = wrapped(&format!("grid {}", p.value.grid), room.saturating_sub(1));
+        lines.extend(grid.iter().map(|text| line(format!(" {text}"))));
     }
     if let Some(d) = results(state).data.iter().find(|d| d.model == view(state).model) {
         let v = &d.value;

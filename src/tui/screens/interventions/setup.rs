@@ -54,13 +54,8 @@ fn method_row(state: &State) -> Row {
     let mut row = Row::of_view(METHOD, "Method", help, Kind::Choice(names), Value::Choice(at));
     let name = title(state, &view.method, view.nth);
     let runs = nth_of(&view.spec, &view.method, view.nth).is_some();
-    let ticked = view.spec.methods.len();
-    row.text = printable(&match (runs, all.len()) {
-        (false, _) => format!("{name} (not run)"),
-        (true, 0 | 1) => name,
-        (true, _) => format!("{name} ({} {} run)", ticked, if ticked == 1 { "method" } else { "methods" }),
-    })
-    .into_owned();
+    let name = name.trim_end_matches(" (control)");
+    row.text = printable(&if runs { name.to_owned() } else { format!("{name} (not run)") }).into_owned();
     let names = |methods: &[MethodSpec]| methods.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
     row.changed = ran(state).is_some_and(|ran| names(&ran.methods) != names(&view.spec.methods));
     row

@@ -3,6 +3,7 @@
 use super::results;
 use crate::panes::table::{Row, Table};
 use crate::state::State;
+use base::numbers::difference_places;
 use figure::layers::grouped;
 use labs::interval::beside;
 use labs::power::summary::{p_value, points};
@@ -30,7 +31,14 @@ pub(crate) fn table(state: &State) -> Table {
         let [a, a_interval, items] = accuracy(*n, "a");
         let [b, b_interval, _] = accuracy(*n, "b");
         let difference = match (a.1, b.1) {
-            (Some(x), Some(y)) => (points(x - y), Some(x - y)),
+            (Some(x), Some(y)) => {
+                let [x, y] = [100.0 * x, 100.0 * y];
+                let text = match difference_places(x - y, [x, y], 1) {
+                    1 => points((x - y) / 100.0),
+                    places => format!("{:+.places$}", x - y),
+                };
+                (text, Some(x - y))
+            }
             _ => ("–".to_owned(), None),
         };
         // The row of the largest size shows the comparison with the user's test settings, if there is one.
@@ -42,7 +50,7 @@ pub(crate) fn table(state: &State) -> Table {
         Row { cells: vec![(sizes, Some(*n as f64)), difference, p, a, b, power, a_interval, b_interval], last: None }
     };
     Table {
-        columns: vec!["train / test", "diff.", "p", "A %", "B %", "power", "A interval", "B interval"],
+        columns: vec!["train / test", "diff.", "raw p", "A %", "B %", "power", "A interval", "B interval"],
         rows: sizes.iter().map(row).collect(),
         sort: (0, false),
         first: Some(13),

@@ -64,7 +64,7 @@ fn task(t: &Tagged<TaskFinding>, room: usize) -> Vec<(Role, String)> {
         (Role::Text, format!("{}: {}", v.a, mean(v.mean_a))),
         (Role::Text, format!("{}: {}", v.b, mean(v.mean_b))),
         (Role::Text, format!("difference {}{unit} [{}, {}]", v.amount(d.mean), v.amount(d.lo), v.amount(d.hi))),
-        (Role::Text, format!("p {}, Holm over tasks {}", p_value(v.p), p_value(v.holm_p))),
+        (Role::Text, format!("raw p {}, Holm p over tasks {}", p_value(v.p), p_value(v.holm_p))),
         (Role::Dim, format!("{}; {} items", v.test, grouped(t.n))),
     ];
     wrap(lines.into(), room)

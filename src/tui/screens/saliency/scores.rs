@@ -67,7 +67,7 @@ impl Table {
             Table::Accuracy => {
                 &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)", "Top-1 less originals'"]
             }
-            Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
+            Table::Differences => &["a", "b", "metric", "a - b (interval)", "raw p", "n"],
             Table::Correctness => &[
                 "model",
                 "by",

@@ -60,7 +60,7 @@ fn hidden_ticked_models_are_counted() {
     assert!(!screen(&state).contains("more: enter"), "{}", screen(&state));
 }
 
-/// Regression: "AlterRep (6 methods run)" used to be cut to "…erRep (6 methods run)".
+/// Regression: "Mean difference (not run)" used to be cut to "…ference (not run)".
 #[test]
 fn long_values_keep_their_start_and_paths_their_end() {
     let mut state = state();
@@ -70,6 +70,6 @@ fn long_values_keep_their_start_and_paths_their_end() {
     let row =
         |kind: Kind, text: &str| Row { text: text.into(), ..Row::of_view("x", "x", "A test.", kind, Value::Unset) };
     let shown = |row: &Row| super::super::draw::words(&state, row, 0, 12);
-    assert_eq!(shown(&row(Kind::Choice(Vec::new()), "AlterRep (6 methods run)")), "AlterRep (6…");
+    assert_eq!(shown(&row(Kind::Choice(Vec::new()), "Mean difference (not run)")), "Mean differ…");
     assert_eq!(shown(&row(Kind::File("none"), "/far/away/data.tsv")), "…ay/data.tsv");
 }

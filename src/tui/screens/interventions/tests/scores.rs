@@ -300,7 +300,7 @@ fn controls_are_counted_separately_without_aim() {
     let methods = ["pgd", "fgsm", "identity", "random"].map(MethodSpec::named);
     view_mut(&mut state).spec.methods = methods.to_vec();
     let text = drawn(&state);
-    assert!(text.contains("Methods (2, 2 controls)"), "{text}");
+    assert!(text.contains("Methods (2 and 2 controls)"), "{text}");
     let row =
         |name: &str| methods::table(&state).rows.iter().find(|row| row.cells[0].0 == name).unwrap().cells[4].0.clone();
     assert_eq!([row("PGD"), row("identity")], ["set", "control"]);
@@ -359,7 +359,7 @@ fn long_decision_leaves_room_for_n_and_interval() {
         // Removes the ends of rows, because sentences are broken across rows.
         let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
         let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(answer.contains("(n 2,400; ") && answer.contains("reliability R .92 ["), "{text}");
+        assert!(answer.contains("(n 2,400)") && answer.contains("R .92 ["), "{text}");
         assert!(answer.contains("Doubt: "), "{text}");
     }
 }
