@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_drawn_equally_often() {
+    fn rows_are_drawn_uniformly() {
         let mut counts = [0u32; 40];
         for seed in 0..4_000 {
             for (_, k) in draw(&[0; 40], 10, seed, Allocation::Balanced) {

@@ -119,7 +119,7 @@ fn sides_do_not_overlap() {
 
 /// A classifier that receives every word except subject and verb, with the word's distance from the verb, performs at chance.
 #[test]
-fn other_words_tell_nothing_about_the_number() {
+fn other_words_do_not_predict_number() {
     let features = |s: &Sentence| -> Vec<(i32, String)> {
         let places = s.tokens.iter().enumerate().filter(|(i, _)| *i != s.subject && *i != s.verb);
         let near = places.map(|(i, t)| ((i as i32 - s.verb as i32).clamp(-6, 6), t.clone()));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_the_range() {
+    fn out_of_range_error_states_the_range() {
         let FrequencyError::Phi { lo, hi, .. } = Frequencies::with_phi(0.9).unwrap_err() else { panic!() };
         assert!((lo + 0.292).abs() < 1e-3 && (hi - 0.751).abs() < 1e-3, "{lo} {hi}");
         assert!(Frequencies::with_phi(f64::NAN).is_err());

@@ -36,7 +36,7 @@ const INSPECT: &str = r#"{"version": 2, "status": "success", "eval": {"task": "t
 ]}"#;
 
 #[test]
-fn inspect_logs_have_scorers_epochs_and_groups() {
+fn inspect_logs_are_parsed() {
     let want = [pairs(&[("a", 1.0), ("b", 0.0)]), pairs(&[("a", 0.5), ("b", 0.0)])];
     assert_eq!(runs(INSPECT, "match"), want);
     let found = group(INSPECT.as_bytes(), &Wanted::default()).unwrap();
@@ -50,7 +50,7 @@ fn inspect_logs_have_scorers_epochs_and_groups() {
 }
 
 #[test]
-fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
+fn failed_sample_is_omitted_and_counted() {
     let scores = r#""scores": {"match": {"value": "N"}, "quality": {"value": {"style": 1, "tone": 1}}}"#;
     for failed in [r#""scores": {}"#, r#""scores": null"#, r#""total_time": 3"#] {
         let text = INSPECT.replace(scores, &format!(r#"{failed}, "error": {{"message": "x"}}"#));
@@ -100,7 +100,7 @@ const SAMPLE: &str =
     r#"{"id": 1, "epoch": 1, "input": "x", "target": "A", "scores": {"match": {"value": "C", "answer": "A"}}}"#;
 
 #[test]
-fn eval_archives_are_read_from_their_summaries_or_their_samples() {
+fn eval_archives_need_summaries_or_samples() {
     let header = ("header.json", r#"{"version": 2, "status": "success"}"#);
     for deflated in [false, true] {
         let summaries = zip(&[header, ("samples/1_epoch_1.json", SAMPLE), ("summaries.json", SUMMARIES)], deflated);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_rise_need_no_table_and_others_do() {
+    fn only_unordered_ids_need_a_table() {
         let of = |list: &[&str]| Places::of(&names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()));
         assert!(matches!(of(&["0", "7", "100"]), Ok(Places::Rising(_))));
         assert!(matches!(of(&["0 f1", "7 f1", "100 f1"]), Ok(Places::Rising(behind)) if behind == " f1"));

@@ -357,8 +357,12 @@ fn draws() -> Setting<Spec> {
 }
 
 fn subset() -> Setting<Spec> {
-    row("ranks.subset", "Ranking sample", "Relations per draw for rank consistency (Cao et al. 2022: 20 of 32).")
-        .count(&[2, 5, 10, 15, 20, 25, 30], 1..=10_000, |s: &Spec| s.ranks.subset, |s, n| s.ranks.subset = n)
+    row("ranks.subset", "Ranking sample", "Relations per draw for rank consistency (Cao et al. 2022: 20 of 32).").count(
+        &[2, 5, 10, 15, 20, 25, 30],
+        1..=10_000,
+        |s: &Spec| s.ranks.subset,
+        |s, n| s.ranks.subset = n,
+    )
 }
 
 fn k() -> Setting<Spec> {
