@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_cut_at_its_beginning_the_end_stays() {
+    fn text_cut_at_the_start_keeps_its_end() {
         assert_eq!(fit_end("/data/models/a", 14), "/data/models/a");
         assert_eq!(fit_end("/data/models/a", 8), "…odels/a");
         assert_eq!(fit_end("日本語", 5), "…本語");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_advice_at_the_end_of_a_message_is_not_cut() {
+    fn advice_at_the_end_is_kept() {
         let message = format!("{}: {} (do this)", "x".repeat(MAX_LABEL), "y".repeat(MAX_LABEL));
         assert!(printable_message(&message).ends_with("(do this)"));
         assert_eq!(printable_message(&"x\u{1b}".repeat(5000)).chars().count(), MAX_MESSAGE + 1);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_wrapped_at_blanks_and_long_words_are_cut() {
+    fn text_wraps_at_spaces_and_long_words_break() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
@@ -251,7 +251,7 @@ mod tests {
 
     /// Regression: tables and the progress line used to show the full path of a model folder.
     #[test]
-    fn models_that_are_folders_stand_by_their_last_part() {
+    fn folder_models_show_the_last_path_part() {
         let all = ["/models/a", "untrained:/models/a", "/models/b", "/other/b", "org/c"];
         let names = all.map(|name| brief_name(name, &all));
         assert_eq!(names, ["a", "untrained:a", "/models/b", "/other/b", "c"]);
@@ -260,12 +260,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_printable_steers_a_terminal(text in any::<String>()) {
+        fn displayed_text_cannot_control_the_terminal(text in any::<String>()) {
             prop_assert!(!printable(&text).chars().any(char::is_control));
         }
 
         #[test]
-        fn fitted_text_fits(text in any::<String>(), columns in 0usize..40) {
+        fn fitted_text_has_the_requested_width(text in any::<String>(), columns in 0usize..40) {
             let shown = printable(&text);
             prop_assert!(width(&fit(&shown, columns)) <= columns);
             prop_assert_eq!(width(&pad(&shown, columns)), columns);

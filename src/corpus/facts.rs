@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ships_is_sound() {
+    fn shipped_facts_are_valid() {
         let relations = relations().unwrap();
         let (facts, objects) = (
             relations.iter().map(|r| r.facts.len()).sum::<usize>(),

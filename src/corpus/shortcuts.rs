@@ -200,7 +200,7 @@ mod tests {
 
     /// Checks upper bounds on the accuracy of surface baselines for each task. Depth and length are surface properties by definition.
     #[test]
-    fn surface_baselines_of_probing_tasks_match_their_documentation() {
+    fn surface_baselines_stay_below_their_limits() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {
             let found = of(task, 2);
             let shown: Vec<String> = found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();

@@ -147,7 +147,7 @@ fn missing_file_errors_have_a_remedy() {
 }
 
 #[test]
-fn impossible_configurations_are_refused() {
+fn invalid_configurations_are_rejected() {
     type Change = fn(&mut Value);
     let cases: [(Change, &str); 10] = [
         (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
@@ -257,7 +257,7 @@ fn oversized_text_file_is_rejected_unread() {
 }
 
 #[test]
-fn addresses_are_told_apart() {
+fn addresses_are_classified() {
     let parse = |s: &str| s.parse::<ModelSource>();
     assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));
     assert_eq!(parse("/tmp").unwrap(), ModelSource::Dir("/tmp".into()));

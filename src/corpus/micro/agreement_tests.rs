@@ -63,7 +63,7 @@ proptest! {
     /// A twin is a correctly annotated sentence of the grammar. It differs only in the subject and its verb, and its own twin is the
     /// original.
     #[test]
-    fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
+    fn twins_differ_only_in_subject_and_verb(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
         for s in sentences(Frequencies::balanced(), side, seed, 60) {
             let twin = s.twin();
@@ -102,7 +102,7 @@ fn every_word_is_in_the_word_list() {
 
 /// No probing sentence occurs in training, because subject-verb pairs are split.
 #[test]
-fn sides_do_not_overlap() {
+fn halves_do_not_overlap() {
     let train = sentences(Frequencies::natural(), Side::Train, 2, 60_000);
     let held = sentences(Frequencies::natural(), Side::Held, 3, 20_000);
     let texts: HashSet<String> = train.iter().map(Sentence::text).collect();

@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_connective_follows_from_the_events(seed: u64, held: bool) {
+        fn connective_follows_from_the_events(seed: u64, held: bool) {
             let side = if held { Side::Held } else { Side::Train };
             let mut rng = stream(seed, "order test");
             for _ in 0..30 {

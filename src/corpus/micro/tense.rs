@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tense_follows_from_the_expression_of_time(seed: u64, held: bool) {
+        fn tense_follows_from_the_time_expression(seed: u64, held: bool) {
             let side = if held { Side::Held } else { Side::Train };
             let mut rng = stream(seed, "tense test");
             for _ in 0..30 {

@@ -164,7 +164,7 @@ fn unfillable_set_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn smaller_sets_begin_larger_ones_and_seeds_repeat(seed: u64, n in 0usize..40, more in 0usize..40) {
+    fn smaller_sets_are_prefixes_and_seeds_repeat(seed: u64, n in 0usize..40, more in 0usize..40) {
         for task in PROBING {
             let (small, large) = (task.examples(n, seed).unwrap(), task.examples(n + more, seed).unwrap());
             prop_assert_eq!(&small.examples[..], &large.examples[..n]);

@@ -124,7 +124,7 @@ fn instances_that_reveal_their_answer_are_rejected() {
 }
 
 #[test]
-fn partners_with_wrong_edit_distance_are_rejected() {
+fn partners_with_wrong_changes_are_rejected() {
     let original = made(Dimension::Grammar, "The dogs there [MASK] here .", "bark");
     let told = |text: &str, kind, marked: &[&str]| {
         let mut partner = made(Dimension::Grammar, text, "bark");
@@ -236,7 +236,7 @@ fn alignment_is_the_longest_common_subsequence() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
     #[test]
-    fn every_seed_gives_a_sound_benchmark_and_the_same_one_again(seed: u64) {
+    fn every_seed_gives_a_valid_reproducible_benchmark(seed: u64) {
         for language in Language::ALL {
             let all = benchmark(language, seed).unwrap();
             check(&all);

@@ -86,7 +86,7 @@ fn every_format_is_recognised_and_read_without_loss() {
 }
 
 #[test]
-fn names_do_not_decide() {
+fn file_names_do_not_decide_the_format() {
     for (from, to) in [("blimp.jsonl", "P19.txt"), ("senteval.txt", "x.jsonl"), ("lgd.tsv", "README.md")] {
         let bytes = std::fs::read(rows_folder().join(from)).unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -100,7 +100,7 @@ const SAMPLE: &str =
     r#"{"id": 1, "epoch": 1, "input": "x", "target": "A", "scores": {"match": {"value": "C", "answer": "A"}}}"#;
 
 #[test]
-fn eval_archives_need_summaries_or_samples() {
+fn eval_archives_are_read_from_summaries_or_samples() {
     let header = ("header.json", r#"{"version": 2, "status": "success"}"#);
     for deflated in [false, true] {
         let summaries = zip(&[header, ("samples/1_epoch_1.json", SAMPLE), ("summaries.json", SUMMARIES)], deflated);

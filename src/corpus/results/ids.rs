@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_are_those_of_a_map(
+        fn places_match_a_map(
             all in proptest::collection::vec("[0-9]{1,3}( [f-g])?|[a-c]{0,3}", 0..60), sorted in any::<bool>(), asked in "[0-9]{1,3}( f)?|[a-c]{0,3}",
         ) {
             let mut all = all;

@@ -136,7 +136,7 @@ fn incomplete_metric_is_omitted_and_counted() {
 }
 
 #[test]
-fn metric_missing_in_first_or_last_rows_is_omitted() {
+fn metric_missing_in_some_rows_is_omitted() {
     let text = "{\"doc_id\": 0, \"metrics\": [\"acc\", \"x\"], \"acc\": 1, \"x\": 1}\n\
                 {\"doc_id\": 1, \"metrics\": [\"acc\", \"y\"], \"acc\": 0, \"y\": 1}\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();

@@ -31,7 +31,7 @@ fn identifiers_are_unique_and_labels_name_values() {
 }
 
 #[test]
-fn examples_are_whole() {
+fn examples_are_consistent() {
     let set = task().examples(3_000, 9, &Frequencies::natural()).unwrap();
     let prefixes: HashSet<_> = set.examples.iter().map(|e| &e.prefix).collect();
     assert_eq!(prefixes.len(), 3_000);
@@ -45,7 +45,7 @@ fn examples_are_whole() {
 
 /// The hash is fixed: a change would alter the meaning of every spec with this task.
 #[test]
-fn examples_are_stable() {
+fn examples_are_pinned() {
     let set = task().examples(200, 0, &Frequencies::natural()).unwrap();
     assert_eq!(set.examples[0].text, FIRST);
     assert_eq!(set.hash, HASH);
@@ -142,7 +142,7 @@ fn repetitive_grammar_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn smaller_sets_begin_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
+    fn smaller_sets_are_prefixes_of_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
         let f = Frequencies::natural();
         let small = task().examples(n, seed, &f).unwrap();
         let large = task().examples(n + more, seed, &f).unwrap();
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn the_form_of_the_label_agrees(seed: u64) {
+    fn verb_form_matches_the_label(seed: u64) {
         for e in task().examples(20, seed, &Frequencies::balanced()).unwrap().examples {
             let number = Number::ALL[usize::from(e.zc)];
             prop_assert_ne!(&e.forms[0], &e.forms[1]);

@@ -252,7 +252,7 @@ fn malicious_and_damaged_files_are_rejected_with_a_reason() {
 
 /// `torch.save` never compresses, so archives with compressed entries are rejected without unpacking.
 #[test]
-fn compressed_archives_are_refused() {
+fn compressed_archives_are_rejected() {
     let mut file = ZIP.to_vec();
     for (magic, at) in [(b"PK\x03\x04", 8), (b"PK\x01\x02", 10)] {
         let starts: Vec<usize> = (0..file.len() - 4).filter(|&i| file[i..].starts_with(magic)).collect();

@@ -93,12 +93,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn halves_compute_what_their_rounded_weights_do(seed: u64) {
+    fn half_types_equal_f32_on_rounded_weights(seed: u64) {
         compare_halves(seed)?;
     }
 
     #[test]
-    fn in_bf16_neighbours_do_not_matter(seed in 0u64..1000, lengths in prop::collection::vec(1usize..9, 2..6)) {
+    fn bf16_sentences_are_independent(seed in 0u64..1000, lengths in prop::collection::vec(1usize..9, 2..6)) {
         for arch in archs() {
             let model = CpuExecutor::new(&arch, params(&arch, seed), Dtype::Bf16).unwrap();
             let many = batch(&lengths, seed);

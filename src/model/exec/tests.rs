@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn captures_do_not_change_the_answer(seed in 0u64..1000, lengths in prop::collection::vec(1usize..7, 1..4)) {
+    fn captures_do_not_change_results(seed in 0u64..1000, lengths in prop::collection::vec(1usize..7, 1..4)) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&lengths, seed);
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_with_the_unchanged_value_is_the_identity(seed in 0u64..1000, row in 0usize..2, position in 0usize..4) {
+    fn overwriting_with_the_same_value_changes_nothing(seed in 0u64..1000, row in 0usize..2, position in 0usize..4) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&[4, 6], seed);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn padding_and_neighbours_do_not_matter(seed in 0u64..1000, short in 1usize..6) {
+    fn sentences_are_independent_of_padding_and_batch(seed in 0u64..1000, short in 1usize..6) {
         for arch in archs() {
             let m = model(arch, seed);
             let both = batch(&[short, 8], seed);
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn chosen_sites_and_rows_are_those_of_the_whole(seed in 0u64..1000, picks in prop::collection::vec((0usize..2, 0usize..3), 1..5)) {
+    fn selected_sites_equal_full_results(seed in 0u64..1000, picks in prop::collection::vec((0usize..2, 0usize..3), 1..5)) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&[3, 5], seed);

@@ -35,7 +35,7 @@ fn oversized_header_is_rejected_unread() {
 }
 
 #[test]
-fn overlapping_tensors_are_refused() {
+fn overlapping_tensors_are_rejected() {
     let dir = folder(&bert());
     edit_header(dir.path(), |header, _| {
         let first = header["bert.embeddings.LayerNorm.bias"]["data_offsets"].clone();

@@ -295,7 +295,7 @@ fn template_with_100_000_tokens_is_rejected() {
 
 /// The library accepts a step whose type is missing or wrong, or a list of fields, and the step still doubles the text.
 #[test]
-fn growth_is_measured_on_parsed_components() {
+fn malformed_steps_are_bounded_too() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let sequence = |list: &str, steps: Vec<serde_json::Value>| serde_json::json!({"type": "Sequence", list: steps});
     let double = [

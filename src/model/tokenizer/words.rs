@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_frames_and_dropping() {
+    fn folding_special_tokens_and_unknown_words() {
         let rules = WordRules {
             fold: true,
             frame: Some(("<s>".into(), "</s>".into())),

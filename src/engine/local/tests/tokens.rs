@@ -17,7 +17,7 @@ fn of(changed: Position, read: Option<Position>, per_text: usize) -> Spec {
 
 /// Tokens are counted, judged and audited as rows. The model's answer and all intervals are computed per text.
 #[test]
-fn tokens_are_rows_and_texts_are_units() {
+fn tokens_are_rows_clustered_by_text() {
     let mut rig = Rig::new(Cache::none());
     let mut spec = of(Position::Every, None, 3);
     spec.map = Some(MapSpec { methods: vec!["fgsm".into()], ..MapSpec::default() });
