@@ -22,7 +22,7 @@ pub enum FileError {
     /// The path exists and `force` is not set.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
-    /// The path exists and is not a regular file, but for example a folder, a device or a pipe.
+    /// The path exists but is not a regular file: it is a folder, a device or a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
     #[error("cannot write {}: {source}", path.display())]

@@ -161,7 +161,7 @@ fn scores_added_to_a_card_are_kept() {
     let card = add(&found[2..], false).unwrap();
     assert_eq!(seeds(&card), [1, 2, 3]);
     super::super::write(&path, &card).unwrap();
-    assert_eq!(add(&found, false).unwrap().seeds, card.seeds, "the same again changes nothing");
+    assert_eq!(add(&found, false).unwrap().seeds, card.seeds, "adding the same seeds again changes nothing");
     assert_eq!((&card.scores, &card.facts, &card.notes), (&own.scores, &own.facts, &own.notes));
 
     let mut other = found[1].clone();

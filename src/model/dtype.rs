@@ -81,7 +81,6 @@ impl Numbers {
         }
     }
 
-    /// Returns all values in f32.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         match self {
             Numbers::F32(x) => Cow::Borrowed(x),

@@ -47,7 +47,7 @@ pub struct PromptRecall {
     pub kept: bool,
     /// Correct first answers on trained phrasings, with the subject's usual name.
     pub trained: Tally,
-    /// Correct first answers on held-out phrasings (fact, prompt, name), although the fact was trained.
+    /// Correct first answers on held-out phrasings (fact, prompt, name) of trained facts.
     pub held: Tally,
 }
 

@@ -109,7 +109,7 @@ impl Lots {
     }
 }
 
-/// True if no corpus contains this alias of a subject, whatever the relation.
+/// True if no corpus contains this alias of a subject in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }

@@ -25,8 +25,8 @@ pub struct Settings {
     pub c: f64,
     /// True to fit biases.
     pub intercept: bool,
-    /// Stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has fallen to this share
-    /// of its length at zero weights.
+    /// Training stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has fallen to
+    /// this share of its length at zero weights.
     pub tolerance: f64,
     pub max_iterations: usize,
 }

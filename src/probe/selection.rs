@@ -11,7 +11,7 @@ pub struct Entry<'a> {
     /// Number of weights and biases.
     pub parameters: usize,
     pub learning_rate: f64,
-    /// Correct validation answers at each validation in order; empty if training diverged.
+    /// Number of correct validation answers at each validation; empty if training diverged.
     pub correct: &'a [usize],
 }
 

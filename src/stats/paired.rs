@@ -73,7 +73,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which `score`, a decreasing function that is 0 at the mean, is 1 and -1.
+/// Finds the differences at which `score` is 1 and -1; `score` decreases and is 0 at the mean.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -213,8 +213,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval if every unit is between `least` and `most`. If all units are equal, the interval uses the exact upper bound on the
-    /// share of units with other values, of which none was observed.
+    /// The interval for units between `least` and `most`. If all units are equal, it uses the exact upper bound on the share of units with
+    /// other values, given that none was observed.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);

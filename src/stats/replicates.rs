@@ -224,7 +224,7 @@ pub const FEW: f64 = 15.0;
 
 /// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. It is needed if all values are equal, which shows no
 /// spread, or if n times the distance of the mean from 0 or 1 is below [`FEW`]. It is the width of Clopper and Pearson's interval with `n *
-/// mean` successes, because zeros and ones spread most for a given mean.
+/// mean` successes: for a given mean, zeros and ones have the largest variance.
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
     let few = size * mean.min(1.0 - mean) < FEW;

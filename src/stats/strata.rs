@@ -24,7 +24,7 @@ pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// Counts over all items, the units, and the ratio of the variance within tasks to that of all items pooled.
+    /// Counts over all items, the units, and the ratio of the variance within tasks to the variance of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
@@ -109,7 +109,7 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Number of units for the exact bound if there is no spread, otherwise for Student's t.
+    /// Number of units, used by the exact bound if there is no spread and by Student's t otherwise.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }

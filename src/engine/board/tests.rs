@@ -165,7 +165,7 @@ fn cancelled_run_does_not_replace_a_finished_one() {
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
-/// Regression: a run that another lab's run had superseded used to be shown as running forever.
+/// Regression: a run superseded by a run of another lab used to be shown as running forever.
 #[test]
 fn superseded_run_has_ended() {
     let mut board = Board::default();
@@ -182,9 +182,9 @@ fn superseded_run_has_ended() {
 fn failure_appears_in_its_finding_and_in_the_summary() {
     let mut board = begun(1);
     board.on_event(&common(1, Common::Error(problem("a stage failed"))));
-    board.on_event(&finished(1, Outcome::Failed(problem("the run failed too"))));
+    board.on_event(&finished(1, Outcome::Failed(problem("the run failed as well"))));
     let told: Vec<&str> = board.notices.iter().map(|n| n.problem.what.as_str()).collect();
-    assert_eq!(told, ["a stage failed", "the run failed too"]);
+    assert_eq!(told, ["a stage failed", "the run failed as well"]);
     assert!(board.notices.iter().all(|n| n.level == NoticeLevel::Error));
 }
 

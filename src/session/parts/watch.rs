@@ -211,7 +211,7 @@ impl Watch {
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: its clock is {which} that of this machine: it wrote {} when it was {} here; synchronise both with NTP",
+                "shard {}: its clock is {which} the clock of this machine: it reported at {} when the local time was {}; synchronise both with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
