@@ -198,7 +198,7 @@ mod tests {
 
     /// Regression: large numbers used to be printed with 300 digits.
     #[test]
-    fn a_number_in_a_message_is_short() {
+    fn numbers_in_messages_are_short() {
         assert_eq!(
             [brief(&1e300), brief(&0.25), brief(&-1e-300), brief(&u64::MAX)],
             ["1e300", "0.25", "-1e-300", "18446744073709551615"]

@@ -195,7 +195,7 @@ mod tests {
 
     /// Regression: one of three functions used to pass these characters through to the terminal.
     #[test]
-    fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
+    fn invisible_marks_are_made_visible() {
         for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {
             assert_eq!(printable_label(&format!("a{c}b")), "a\u{fffd}b");
         }
@@ -243,7 +243,7 @@ mod tests {
 
     /// Regression: answers used to break within an interval.
     #[test]
-    fn no_line_ends_within_an_interval_or_a_percentage() {
+    fn intervals_and_percentages_are_not_broken() {
         assert_eq!(wrapped("S .49 [.34, .64]", 11), ["S .49", "[.34, .64]"]);
         assert_eq!(wrapped("R (.48, .64); 95 % of", 12), ["R", "(.48, .64);", "95 % of"]);
         assert_eq!(wrapped("see (this, that)", 11), ["see (this,", "that)"]);

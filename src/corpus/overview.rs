@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_sets_are_counted_like_any_other() {
+    fn built_in_sets_are_counted_like_files() {
         let found = overview("past_present", 3);
         assert_eq!((found.properties["label"].of("PAST"), found.properties["label"].of("PRES")), (300, 300));
         assert!(found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: "));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_a_seed_lacks_is_counted_without_it() {
+    fn missing_seed_scores_are_excluded() {
         let mut card = super::super::cards().unwrap().remove(0);
         let own = SeedScores::of(&card);
         let mut other = SeedScores { seed: 2, ..own.clone() };

@@ -180,7 +180,7 @@ mod tests {
 
     /// Prompts that are always right show no preference: the correlation is 0, not missing.
     #[test]
-    fn relations_without_preference_count() {
+    fn relations_without_preference_count_as_zero() {
         let r: Vec<Recalled> =
             vec![relation(&[1.0; 4], 1), relation(&[1.0, 0.7, 0.4, 0.0], 2), relation(&[1.0, 1.0], 3)];
         let s = summary(&r).into_iter().find(|s| s.id == "preference").unwrap();

@@ -313,7 +313,7 @@ fn shipped_scores_match_the_weights() {
 
 /// Answers in the benchmark are single tokens, as saliency at one mask requires, unless their rows are marked.
 #[test]
-fn answers_of_the_rationales_are_one_token_unless_marked() {
+fn unmarked_rationale_answers_are_single_tokens() {
     let mut marked = 0;
     for base in Base::ALL {
         let name = RECIPES.iter().find(|r| r.base == base).unwrap().name;

@@ -43,7 +43,7 @@ fn held_out_prompts_are_not_written() {
 }
 
 #[test]
-fn neutral_is_even_over_the_open_prompts() {
+fn neutral_mixture_weighs_open_prompts_equally() {
     let mut r = facts::relations().unwrap().remove(0);
     r.prompts.push("A kept one of [X] is [Y] .".into());
     r.kept += 1;

@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn uncorrelated_parts_stay_inside(n in 200usize..1_000, seed: u64) {
+        fn uncorrelated_subset_stays_inside_its_part(n in 200usize..1_000, seed: u64) {
             let s = Split::new(n, seed).unwrap();
             let target: Vec<_> = (0..n).map(|i| Some(usize::from(i % 3 == 0))).collect();
             let other: Vec<_> = (0..n).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_on_disk_before_the_call_returns() {
+    fn lines_are_on_disk_when_the_call_returns() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();

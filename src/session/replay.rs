@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_player_follows_time_speed_pause_and_seek() {
+    fn player_respects_speed_pause_and_seek() {
         let mut player = Player::new(session(&[0.0, 1.0, 1.0, 5.0]));
         assert_eq!(player.advance(0.0).count(), 1);
         assert_eq!(player.wait(), Some(1.0));

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_renamed_without_overwriting_and_deleted() {
+    fn renaming_does_not_overwrite_and_deletion_works() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| name::file(folder.path(), name);
         std::fs::write(file("a"), HEADER).unwrap();

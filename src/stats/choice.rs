@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_permute_is_nan() {
+    fn empty_permutation_gives_nan() {
         assert!(gap_by_chance(&[], 10, 0.95, 0).mean.is_nan());
         assert!(gap_by_chance(&[drawn(&[0.5; 2], 9, 0)], 0, 0.95, 0).mean.is_nan());
     }

@@ -136,7 +136,7 @@ mod tests {
 
     /// Regression: the interval's width used to fall from .286 to .134 when the sixth of thirty clusters (five items each) differed.
     #[test]
-    fn a_sixth_cluster_that_differs_does_not_halve_the_interval() {
+    fn sixth_differing_cluster_does_not_halve_the_interval() {
         let width = |differing: usize| {
             let mut sums = vec![0; 30];
             sums[..differing].fill(1);

@@ -133,7 +133,7 @@ mod tests {
 
     /// Regression: for equal counts, the statistic used to be the one for a gap of 1 (p = .48 for 1 against 1).
     #[test]
-    fn the_corrected_statistic_of_equal_counts_is_zero() {
+    fn corrected_statistic_is_zero_for_equal_counts() {
         let t = corrected(1, 1);
         assert_eq!((t.statistic, t.p), (0.0, 1.0));
         assert_eq!(corrected(6, 5).p, 1.0);

@@ -40,7 +40,7 @@ fn lengths_are_within_their_bins() {
 
 /// A shifted sentence consists of the words of a regular sentence, and swapping two neighbouring words restores it.
 #[test]
-fn labels_are_written_into_the_sentences() {
+fn labels_match_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
     let determiners = ["the", "my", "your", "his", "her", "our", "their"];
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();

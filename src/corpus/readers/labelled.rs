@@ -292,7 +292,7 @@ mod tests {
 
     /// Regression: the label `none` used to be treated as an empty cell.
     #[test]
-    fn none_in_lower_case_is_a_label() {
+    fn lower_case_none_is_a_label() {
         let (_, rows) = read("text,stance\nA b .,none\nC d .,None\nE f .,favor\n");
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
@@ -310,7 +310,7 @@ mod tests {
 
     /// Regression: tables written by pandas used to be rejected because the index column has no name.
     #[test]
-    fn a_first_column_without_a_name_is_an_index() {
+    fn unnamed_first_column_is_an_index() {
         let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
         assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
     }

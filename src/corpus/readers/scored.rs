@@ -270,7 +270,7 @@ mod tests {
     const GOOD: &str = r#"{"tokens": ["a", "b"], "scores": [1, 0]}"#;
 
     #[test]
-    fn pairs_are_an_original_and_its_partners() {
+    fn pair_has_an_original_and_partners() {
         let pair = r#"{"id": 7, "name": "x", "original": {"tokens": ["a"], "scores": [1]}, "perturbed": [{"tokens": ["b"], "scores": [1]}, {"id": "p", "tokens": ["c"], "scores": [2]}]}"#;
         let (found, report) = read(&format!("{pair}\n{GOOD}\n"));
         let names: Vec<&str> = found.iter().map(|(n, _)| n.as_str()).collect();

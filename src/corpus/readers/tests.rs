@@ -344,7 +344,7 @@ mod bad_input {
     }
 
     #[test]
-    fn latin_1_is_named_and_the_row_dropped() {
+    fn latin_1_is_identified_and_the_row_dropped() {
         dropped(b"tr\tPAST\tCaf\xe9 closed .", DropKind::Encoding, &["0xe9", "Latin-1", "column 12"]);
     }
 
@@ -359,7 +359,7 @@ mod bad_input {
     }
 
     #[test]
-    fn other_containers_are_named() {
+    fn other_containers_are_identified() {
         for (bytes, name) in [
             (&b"PK\x03\x04rest"[..], "zip"),
             (b"PAR1....", "Parquet"),

@@ -109,7 +109,7 @@ fn short_lists_among_masks_are_wrong_length_masks() {
 
 /// Regression: if two documents had the same name, the last one used to be taken; spans that do not match `text` used to be accepted.
 #[test]
-fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
+fn eraser_documents_are_unique_and_spans_match_their_text() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("test.jsonl");
     let row = |id: &str, span: [u8; 2], text: &str| {

@@ -138,7 +138,7 @@ fn damaged_archives_are_refused_without_a_panic() {
 }
 
 #[test]
-fn helm_statistics_have_trials_and_perturbations() {
+fn helm_trials_and_perturbations_are_parsed() {
     let row = |id: &str, trial: usize, mean: f64, by: &str| {
         format!(
             r#"{{"instance_id": "{id}", {by} "train_trial_index": {trial}, "stats": [
@@ -256,7 +256,7 @@ fn tables_from_a_spreadsheet() {
 
 /// Regression: files used to be unrecognised if the window ended between a key and its value.
 #[test]
-fn documents_longer_than_the_window_are_recognised() {
+fn long_documents_are_recognised() {
     for filler in 0..40 {
         let id = |i: usize| format!("project__issue-{}{i:05}", "x".repeat(if i == 0 { filler } else { 0 }));
         let one = |value: &str| {

@@ -29,7 +29,7 @@ const HARNESS: &str = concat!(
 );
 
 #[test]
-fn samples_of_the_harness_have_several_metrics() {
+fn harness_samples_may_have_several_metrics() {
     let r = plain(HARNESS).unwrap();
     assert_eq!(r.metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["acc", "f1"]);
     assert_eq!((values(&r), r.metrics[1].values.clone()), (vec![1.0, 0.0], vec![0.25, 0.5]));
@@ -212,7 +212,7 @@ fn words_for_correctness_are_recognised() {
 }
 
 #[test]
-fn predictions_match_exactly_or_leniently_by_choice() {
+fn lenient_matching_is_optional() {
     let text = "id,prediction,target\n1, Paris ,paris\n2,Rome,rome\n3,x,y\n";
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();

@@ -8,7 +8,7 @@ fn task() -> &'static Task {
 }
 
 #[test]
-fn unknown_names_are_refused_with_the_known_ones() {
+fn unknown_name_error_lists_the_known_ones() {
     let error = Task::named("tense").unwrap_err().to_string();
     assert!(error.contains("tense") && error.contains("agreement"), "{error}");
     assert_eq!(task().property("attractor_number"), Some(1));

@@ -321,7 +321,7 @@ fn answer_with_other_options_has_another_spec() {
 }
 
 #[test]
-fn two_settings_of_one_method_are_two_curves() {
+fn each_setting_of_a_method_has_a_curve() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());

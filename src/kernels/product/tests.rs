@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn long_inner_axes_are_summed_in_blocks() {
+fn long_inner_axes_are_accumulated_in_blocks() {
     let (m, k, n) = (3, 2 * BLOCK + 5, 40);
     let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
     let mut c = vec![1.0; m * n];

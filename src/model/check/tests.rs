@@ -210,7 +210,7 @@ fn rounded_cases_are_compared_and_validated() {
 }
 
 #[test]
-fn a_check_can_be_stopped() {
+fn check_can_be_cancelled() {
     let (dir, tensors, info) = checked();
     write(dir.path(), &tensors, &info);
     let mut beats = 0;

@@ -265,7 +265,7 @@ fn edit_takes_one_vector_or_one_per_site() {
 }
 
 #[test]
-fn a_causal_model_does_not_look_ahead() {
+fn causal_model_ignores_later_tokens() {
     let m = model(archs().remove(1), 4);
     let (a, b) = (batch(&[5], 1), batch(&[5], 2));
     let mut ids = a.ids().to_vec();

@@ -7,7 +7,7 @@ use crate::Device;
 use crate::testing::{archs, batch, distance, model};
 
 #[test]
-fn pooling_reads_tokens_and_never_padding() {
+fn pooling_ignores_padding() {
     for arch in archs() {
         let m = model(arch, 5);
         let b = batch(&[3, 7, 1], 2);
@@ -54,7 +54,7 @@ fn impossible_readout_is_rejected() {
 }
 
 #[test]
-fn the_pooler_is_tanh_of_a_linear_map() {
+fn pooler_is_tanh_of_a_linear_map() {
     let pooler =
         Pooler { weight: Array::new([2, 2], vec![1.0, 2.0, 0.0, -1.0]), bias: Array::new([2], vec![0.5, 0.0]) };
     let want = [(0.5f64 + 1.0 + 2.0 * 3.0).tanh() as f32, (-3.0f64).tanh() as f32];

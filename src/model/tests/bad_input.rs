@@ -46,7 +46,7 @@ fn overlapping_tensors_are_rejected() {
 }
 
 #[test]
-fn integers_in_place_of_floats_are_refused() {
+fn integer_tensors_are_rejected() {
     let dir = folder(&bert());
     edit_header(dir.path(), |header, _| header["bert.embeddings.LayerNorm.weight"]["dtype"] = json!("I16"));
     let why = refusal(dir.path());

@@ -38,7 +38,7 @@ fn omitted_settings_default_as_in_transformers() {
 
 /// Regression: `rope_parameters` used to take precedence over `rope_scaling`, and a base given as a string used to be ignored.
 #[test]
-fn rotary_settings_follow_the_precedence_of_transformers() {
+fn rotary_settings_take_precedence_as_in_transformers() {
     let of = |settings: Value| {
         let mut config = json!({"model_type": "llama", "rope_theta": 77.0});
         config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -165,7 +165,7 @@ fn gpt_neox_output_is_found_under_both_names() {
 
 /// Regression: models whose tensor names have a wrapper's prefix used to be rejected with "no tensor".
 #[test]
-fn prefixes_of_wrappers_are_removed_with_a_notice() {
+fn wrapper_prefixes_are_removed_with_a_notice() {
     let gpt2 = Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     let bart = Arch::bart(families::Size { vocab: 23, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     for (arch, prefix) in [(bert(), "module."), (gpt2, "_orig_mod.module."), (bert(), "model."), (bart, "module.")] {

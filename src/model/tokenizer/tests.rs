@@ -209,7 +209,7 @@ fn tokenizer_class_selects_the_vocabulary_format() {
 
 /// Regression: a vocabulary with other special tokens used to be rejected with "no [CLS]".
 #[test]
-fn a_vocabulary_list_may_have_other_special_tokens() {
+fn vocabulary_list_may_use_other_special_tokens() {
     let config = r#"{"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}"#;
     let extras = Extras { tokenizer_config: Some(config), ..Extras::default() };
     let t = Tokenizer::from_vocab_txt("vocab.txt", "<pad>\n<unk>\n<s>\n</s>\n<mask>\nthe\n", extras).unwrap();

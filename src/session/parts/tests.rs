@@ -246,7 +246,7 @@ fn conflicting_cell_results_error_names_both_files() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_set_of_cells() {
+fn folder_accepts_only_its_own_cells() {
     let bench = bench();
     let dir = bench.folder.dir();
     let again = Folder::join(dir, &bench.cells, &[1; 3]).unwrap();

@@ -243,7 +243,7 @@ fn cancelled_run_loads_no_model() {
 
 /// Regression: each slider moved after a run used to restart the finished progress bar.
 #[test]
-fn an_answer_about_a_finished_run_reports_no_progress() {
+fn answering_about_a_finished_run_shows_no_progress() {
     let mut rig = Rig::new(Cache::none());
     let mut host = rig.host(1).answering();
     host.stage("fitting".into(), "ex", 1.0);

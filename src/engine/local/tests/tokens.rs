@@ -50,7 +50,7 @@ fn tokens_are_rows_clustered_by_text() {
 
 /// With one position at every token and the other at the mask, a part has the rows that it needs.
 #[test]
-fn one_position_at_every_token_is_enough() {
+fn one_position_may_be_every_token() {
     for (changed, read, n_test, n_oracle, n_intervention, token_rows) in [
         (Position::Every, Some(Position::Mask), 120, 240, 3, false),
         (Position::Mask, Some(Position::Every), 360, 560, 1, true),

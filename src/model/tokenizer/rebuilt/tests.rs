@@ -101,7 +101,7 @@ fn albert_lower_cases_and_strips_accents_by_default() {
 }
 
 #[test]
-fn deberta_splits_at_punctuation_only_if_its_settings_say_so() {
+fn deberta_splits_at_punctuation_only_on_request() {
     let pieces = ["\u{2581}", "\u{2581}a", "\u{2581}b", ",", "b", "\u{2581},"];
     let mut file = unigram(&["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], 1, &pieces);
     file["post_processor"] = frame(Some(("[CLS]", 2)), Some(("[SEP]", 3)));
@@ -157,7 +157,7 @@ fn t5_trims_spaces_and_appends_the_end_token() {
 }
 
 #[test]
-fn xlm_roberta_and_camembert_take_the_prefix_space_from_their_settings() {
+fn xlm_roberta_and_camembert_respect_add_prefix_space() {
     let mut file = unigram(&["<s>", "<pad>", "</s>", "<unk>", "<mask>"], 3, &["\u{2581}", "\u{2581}a", "a"]);
     file["pre_tokenizer"] = words();
     file["post_processor"] = frame(Some(("<s>", 0)), Some(("</s>", 2)));
