@@ -22,7 +22,7 @@ pub enum FileError {
     /// The path exists and `force` is not set.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
-    /// The path exists and is not a regular file, but for example a folder, a device or a pipe.
+    /// The path exists but is not a regular file: it is a folder, a device or a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
     #[error("cannot write {}: {source}", path.display())]
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_appears_whole_and_replaces_only_when_told_to() {
+    fn file_is_written_atomically_and_replaces_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         write_whole(&path, b"one").unwrap();
@@ -253,7 +253,7 @@ mod tests {
 
     /// Regression: the error used to name the unfinished file, which means nothing to the user.
     #[test]
-    fn a_folder_that_is_missing_is_named_and_the_unfinished_file_is_not() {
+    fn missing_folder_error_hides_the_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let refusal = |path: &Path| Whole::new(path, false).unwrap_err().to_string();
         let missing = folder.path().join("no/such");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_processes_left_is_removed_and_nothing_else() {
+    fn only_leftovers_of_killed_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: String, age: Duration| {
             let path = folder.path().join(name);
@@ -300,7 +300,7 @@ mod tests {
     /// Regression: on a shared folder, another machine's unfinished file used to be removed after an hour, because no local process had its
     /// id. Conversely, a dead process's file was kept if a local process had the same id.
     #[test]
-    fn what_other_machines_write_is_judged_by_its_age_alone() {
+    fn leftovers_of_other_machines_expire_by_age() {
         let folder = tempfile::tempdir().unwrap();
         let (dead, own) = (dead(), std::process::id());
         for (pid, age, there) in [(dead, AGES[0], true), (dead, AGES[1], false), (own, AGES[1], false)] {
@@ -317,7 +317,7 @@ mod tests {
 
     /// Regression: only files used to be removed, so folders were never deleted.
     #[test]
-    fn folders_of_killed_processes_are_removed_and_no_others() {
+    fn only_folders_of_killed_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let old = std::time::SystemTime::now() - AGES[0];
         let (dead, own, home) = (dead(), std::process::id(), home());
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_to_stand_there_meanwhile_stays() {
+    fn file_created_meanwhile_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let whole = Whole::new(&path, false).unwrap();

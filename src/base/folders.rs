@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_counts_only_with_an_absolute_path() {
+    fn relative_path_in_variable_is_ignored() {
         let home = std::env::temp_dir();
         let absolute = home.join("own");
         let of = |named: Option<OsString>| chosen(named, Some(home.clone()), ".cache");

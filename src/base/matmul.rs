@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "does not fit")]
-    fn a_view_cannot_reach_outside() {
+    fn view_cannot_exceed_its_slice() {
         let _ = View::new(&[1.0], 2, 3);
     }
 }

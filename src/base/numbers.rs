@@ -205,7 +205,7 @@ mod tests {
 
     /// Regression: large numbers used to be printed with 300 digits.
     #[test]
-    fn a_number_in_a_message_is_short() {
+    fn numbers_in_messages_are_short() {
         assert_eq!(
             [brief(&1e300), brief(&0.25), brief(&-1e-300), brief(&u64::MAX)],
             ["1e300", "0.25", "-1e-300", "18446744073709551615"]
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_as_people_write_them() {
+    fn typed_numbers_are_parsed() {
         for (text, value) in [
             (".5", 0.5),
             ("42/320", 0.131_25),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_short_as_in_the_papers() {
+    fn numbers_omit_the_leading_zero() {
         for (x, text) in [
             (0.112, ".112"),
             (1.196, "1.196"),
@@ -271,14 +271,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_is_short(x in any::<f64>()) {
+        fn displayed_numbers_are_short(x in any::<f64>()) {
             prop_assert!(short(x).chars().count() <= 10);
         }
     }
 
     /// Regression: the remaining time used to be shown to the second, so it changed with every progress report.
     #[test]
-    fn an_expected_time_is_no_more_precise_than_it_is_known() {
+    fn expected_time_is_rounded() {
         let said =
             [0.0, 3.0, 12.0, 38.0, 54.9, 62.0, 100.0, 570.0, 599.0, 1_330.0, 3_449.0, 3_451.0, 8_000.0, f64::NAN];
         let want = [

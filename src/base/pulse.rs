@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_pulse_stays_stopped() {
+    fn shared_pulse_stays_cancelled() {
         let mut calls = 0;
         let mut pulse = |done: usize, total: usize| {
             calls += 1;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_again_counts_nothing_and_a_stop_stays_one() {
+    fn repeated_polling_counts_once_and_cancellation_persists() {
         let mut heard = Vec::new();
         let mut pulse = |done: usize, _: usize| {
             heard.push(done);

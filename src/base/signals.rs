@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_signals_are_read_from_the_mask_of_the_system() {
+    fn ignored_signals_are_read_from_the_system_mask() {
         let set = ignored_in("Name:\tx\nSigBlk:\t0000000000000006\nSigIgn:\t0000000000001001\nSigCgt:\t0\n");
         assert!(is_in(set, 1) && is_in(set, 13), "SIGHUP and SIGPIPE");
         assert!(!is_in(set, 2) && !is_in(set, 15) && !is_in(set, 0) && !is_in(set, 99));

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_shown() {
+    fn sizes_are_parsed_and_displayed() {
         for (text, bytes) in
             [("2G", 2 << 30), ("512 MB", 512 << 20), ("1.5k", 1536), ("7", 7), ("1 GiB", 1 << 30), ("0", 0)]
         {

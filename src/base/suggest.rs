@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn only_typos_are_recognised() {
         let methods = ["inlp", "alterrep", "fgsm", "pgd"];
         for (typed, meant) in
             [("pdg", "pgd"), ("PGD", "pgd"), ("altrep", "alterrep"), ("AlterRep", "alterrep"), ("fgms", "fgsm")]

@@ -221,14 +221,14 @@ mod tests {
 
     /// Regression: one of three functions used to pass these characters through to the terminal.
     #[test]
-    fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
+    fn invisible_marks_are_made_visible() {
         for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {
             assert_eq!(printable_label(&format!("a{c}b")), "a\u{fffd}b");
         }
     }
 
     #[test]
-    fn of_what_is_cut_at_its_beginning_the_end_stays() {
+    fn text_cut_at_the_start_keeps_its_end() {
         assert_eq!(fit_end("/data/models/a", 14), "/data/models/a");
         assert_eq!(fit_end("/data/models/a", 8), "…odels/a");
         assert_eq!(fit_end("日本語", 5), "…本語");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_advice_at_the_end_of_a_message_is_not_cut() {
+    fn advice_at_the_end_is_kept() {
         let message = format!("{}: {} (do this)", "x".repeat(MAX_LABEL), "y".repeat(MAX_LABEL));
         assert!(printable_message(&message).ends_with("(do this)"));
         assert_eq!(printable_message(&"x\u{1b}".repeat(5000)).chars().count(), MAX_MESSAGE + 1);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_wrapped_at_blanks_and_long_words_are_cut() {
+    fn text_wraps_at_spaces_and_long_words_break() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
@@ -269,7 +269,7 @@ mod tests {
 
     /// Regression: answers used to break within an interval.
     #[test]
-    fn no_line_ends_within_an_interval_or_a_percentage() {
+    fn intervals_and_percentages_are_not_broken() {
         assert_eq!(wrapped("S .49 [.34, .64]", 11), ["S .49", "[.34, .64]"]);
         assert_eq!(wrapped("R (.48, .64); 95 % of", 12), ["R", "(.48, .64);", "95 % of"]);
         assert_eq!(wrapped("see (this, that)", 11), ["see (this,", "that)"]);
@@ -277,7 +277,7 @@ mod tests {
 
     /// Regression: tables and the progress line used to show the full path of a model folder.
     #[test]
-    fn models_that_are_folders_stand_by_their_last_part() {
+    fn folder_models_show_the_last_path_part() {
         let all = ["/models/a", "untrained:/models/a", "/models/b", "/other/b", "org/c"];
         let names = all.map(|name| brief_name(name, &all));
         assert_eq!(names, ["a", "untrained:a", "/models/b", "/other/b", "c"]);
@@ -286,12 +286,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_printable_steers_a_terminal(text in any::<String>()) {
+        fn displayed_text_cannot_control_the_terminal(text in any::<String>()) {
             prop_assert!(!printable(&text).chars().any(char::is_control));
         }
 
         #[test]
-        fn fitted_text_fits(text in any::<String>(), columns in 0usize..40) {
+        fn fitted_text_has_the_requested_width(text in any::<String>(), columns in 0usize..40) {
             let shown = printable(&text);
             prop_assert!(width(&fit(&shown, columns)) <= columns);
             prop_assert_eq!(width(&pad(&shown, columns)), columns);

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_become_examples_and_the_rest_is_counted() {
+    fn sentences_become_examples_and_drops_are_counted() {
         let mut collector = Collector::default();
         collector.add(&row("The keys to the cabinet [MASK] here .", "Pl", Some("Sg")));
         collector.add(&row("The dog [MASK] here .", "Sg", None));
@@ -375,7 +375,7 @@ mod tests {
 
     /// Regression: if several rows marked different words of the same sentence, all but the first used to be lost.
     #[test]
-    fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
+    fn rows_differing_only_in_the_marked_word_are_distinct() {
         let marked = |from: u32, to: u32| {
             let Row::Sentence(s) = row("The keys to the cabinet [MASK] here .", "Pl", Some("Sg")) else {
                 unreachable!()
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sentence_and_one_number_are_errors() {
+    fn empty_and_single_number_sets_are_errors() {
         let error = Collector::default().finish().unwrap_err();
         assert!(error.to_string().contains("subject_number"), "{error}");
         let mut collector = Collector::default();

@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ships_is_sound() {
+    fn shipped_facts_are_valid() {
         let relations = relations().unwrap();
         let (facts, objects) = (
             relations.iter().map(|r| r.facts.len()).sum::<usize>(),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_problem_is_told() {
+    fn every_kind_of_problem_is_reported() {
         let many: Vec<(String, String)> = (0..40).map(|i| (format!("s{i}"), format!("o{}", i / 2))).collect();
         let other: Vec<String> = (0..40).map(|i| format!("t{i}")).collect();
         let other: Vec<[&str; 1]> = other.iter().map(|t| [t.as_str()]).collect();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_said_as_a_sentence_needs_them() {
+    fn names_take_the_form_their_sentence_needs() {
         for (prompt, name, text) in [
             ("[X] is in [Y] .", "the Eiffel Tower", "The Eiffel Tower is in [Y] ."),
             ("See [X] in [Y] .", "the Eiffel Tower", "See the Eiffel Tower in [Y] ."),
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_file_and_line() {
+    fn parse_errors_name_file_and_line() {
         let list = "[[relation]]\nid = \"r\"\nlabel = \"l\"\nkind = \"N-1\"\nsubject_type = \"s\"\nobject_type = \"o\"\nprompts = []";
         let error = parse(list, &[("r", "{\"subject\": \"a\", \"object\": \"b\"}\n{\"subject\": 3}")]).unwrap_err();
         assert!(error.to_string().contains("r.jsonl, line 2"), "{error}");

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_set_in_every_layout_is_read_back_as_it_was_written() {
+    fn every_set_round_trips_in_every_layout() {
         let mut seen = 0;
         for set in sets::built_in() {
             for layout in layouts(&set) {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_takes_relations_and_dimensions_evenly_and_leaves_partners_together() {
+    fn sample_is_balanced_and_keeps_partners_together() {
         let facts = BuiltIn::named("facts").unwrap();
         let mut of: BTreeMap<String, usize> = BTreeMap::new();
         for line in lines(&facts, Layout::Lama, Some(390), 1).unwrap() {
@@ -325,7 +325,7 @@ mod tests {
 
     /// A run on the file gives the same results as a run on the task.
     #[test]
-    fn agreement_rows_are_the_examples_of_the_task() {
+    fn agreement_rows_match_the_task() {
         let set = BuiltIn::named("agreement").unwrap();
         let mut collector = Collector::default();
         read(&lines(&set, Layout::Plain, Some(300), 4).unwrap()).1.iter().for_each(|row| collector.add(row));

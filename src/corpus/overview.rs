@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_counted_by_label_and_split_and_its_drops_are_named() {
+    fn folder_overview_counts_labels_splits_and_drops() {
         let dir = tempfile::tempdir().unwrap();
         let rows = "{\"text\": \"a\", \"label\": \"x\", \"split\": \"train\"}\n\nnonsense\n\
                     {\"text\": \"b\", \"label\": \"y\", \"split\": \"test\"}\n{\"text\": \"c\", \"label\": \"x\"}\n";
@@ -416,7 +416,7 @@ mod tests {
 
     /// Regression: a JSON file mistaken for facts used to abort reading of the whole folder.
     #[test]
-    fn a_misrecognised_file_of_a_folder_is_listed_with_the_field_that_it_lacks() {
+    fn misrecognised_file_is_listed_with_its_missing_field() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
         write("a.jsonl", "{\"sentence_good\": \"x\", \"sentence_bad\": [3]}\n");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_sets_are_counted_like_any_other() {
+    fn built_in_sets_are_counted_like_files() {
         let found = overview("past_present", 3);
         assert_eq!((found.properties["label"].of("PAST"), found.properties["label"].of("PRES")), (300, 300));
         assert!(found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: "));
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_names_are_counted_in_bounded_memory() {
+    fn counting_a_million_names_needs_bounded_memory() {
         let mut tally = Tally::default();
         (0..5_000).for_each(|k| tally.add(&k.to_string()));
         assert_eq!(tally.of(FURTHER), 4_000);

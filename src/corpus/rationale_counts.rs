@@ -73,7 +73,7 @@ mod tests {
     /// inputs. Computed by hand: grammar 2/4, 3/6 (two gold rationales of 4 and 2 words) and 1/5, so .4; semantics has no gold rationale,
     /// and an original alone is not a pair.
     #[test]
-    fn pairs_and_ratios_are_those_counted_by_hand() {
+    fn counts_match_those_made_by_hand() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set.jsonl");
         let rows = [

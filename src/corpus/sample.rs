@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn samples_have_their_size_and_come_from_the_stream_in_order(
+        fn samples_have_the_requested_size_in_stream_order(
             strata in proptest::collection::vec(0u8..4, 0..200), size in 0usize..80, seed: u64, even: bool,
         ) {
             let allocation = if even { Allocation::Balanced } else { Allocation::Proportional };
@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn strata_get_their_shares(strata in proptest::collection::vec(0u8..4, 1..200), size in 1usize..80, seed: u64) {
+        fn strata_keep_their_proportions(strata in proptest::collection::vec(0u8..4, 1..200), size in 1usize..80, seed: u64) {
             let of = |rows: &[(u8, usize)]| rows.iter().map(|r| r.0).collect::<Vec<u8>>();
             let balanced = of(&draw(&strata, size, seed, Allocation::Balanced));
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
@@ -167,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn a_stratum_is_drawn_by_its_own_rows(rows in proptest::collection::vec(0u8..3, 1..100), seed: u64) {
+        fn stratum_draw_depends_only_on_its_rows(rows in proptest::collection::vec(0u8..3, 1..100), seed: u64) {
             let full = |strata: &[u8]| -> Vec<usize> {
                 let mut seen = 0;
                 let mut sampler = Sampler::new(5, seed);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_drawn_equally_often() {
+    fn rows_are_drawn_uniformly() {
         let mut counts = [0u32; 40];
         for seed in 0..4_000 {
             for (_, k) in draw(&[0; 40], 10, seed, Allocation::Balanced) {

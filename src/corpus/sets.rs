@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_sets_have_different_names_and_the_rows_they_promise() {
+    fn built_in_sets_have_unique_names_and_stated_rows() {
         let names: HashSet<_> = built_in().map(|b| b.id).collect();
         assert_eq!(names.len(), built_in().count());
         for b in built_in() {
@@ -337,7 +337,7 @@ mod tests {
 
     /// Converting the rows of a task back to examples restores the task's examples.
     #[test]
-    fn rows_of_the_agreement_task_make_its_examples_again() {
+    fn agreement_rows_round_trip_to_examples() {
         let source = Source::open("agreement", DRAW, &unwatched()).unwrap();
         let mut collector = Collector::default();
         source
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_that_has_enough_ends_the_rows_and_a_watch_ends_the_reading() {
+    fn sink_and_watch_can_stop_reading() {
         let source = Source::open("facts", DRAW, &unwatched()).unwrap();
         let read = source.rows(&unwatched(), &mut |_, _, _| ControlFlow::Break(())).unwrap();
         assert_eq!(read.reports[0].rows, 1);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_neither_is_an_error_with_the_name() {
+    fn unknown_name_error_contains_the_name() {
         let error = Source::open("/no/such/place", DRAW, &unwatched()).unwrap_err().to_string();
         assert!(error.contains("/no/such/place"), "{error}");
         let impossible = Draw { phi: Some(0.99), ..DRAW };

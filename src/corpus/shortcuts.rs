@@ -156,7 +156,7 @@ mod tests {
 
     /// Each baseline predicts labels only from its own feature.
     #[test]
-    fn each_line_knows_its_own_property_alone() {
+    fn each_line_reveals_only_its_own_property() {
         let fill = |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
         let set = |text: &dyn Fn(usize, usize) -> String| -> Vec<(String, usize)> {
             (0..600).map(|i| (text(i, i % 2), i % 2)).collect()
@@ -200,7 +200,7 @@ mod tests {
 
     /// Checks upper bounds on the accuracy of surface baselines for each task. Depth and length are surface properties by definition.
     #[test]
-    fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
+    fn surface_baselines_stay_below_their_limits() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {
             let found = of(task, 2);
             let shown: Vec<String> = found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();

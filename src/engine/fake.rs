@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_answered_at_once_and_remembered() {
+    fn fake_engine_answers_and_records_commands() {
         let script: Script = Box::new(|command| match command {
             Command::ListModels => vec![ready(), Event::Models { models: Vec::new() }],
             _ => Vec::new(),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_end_it_takes_no_commands_and_its_events_end() {
+    fn ended_engine_accepts_no_commands() {
         let mut engine = FakeEngine::new(Box::new(|_| Vec::new()));
         let mut events = engine.take_events().unwrap();
         engine.send(Command::Shutdown).unwrap();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_front_end_that_listens_to_nothing_makes_it_give_up_rather_than_wait() {
+    fn full_event_queue_is_an_error() {
         let mut engine = FakeEngine::new(Box::new(|_| vec![ready(); EVENT_QUEUE + 1]));
         assert!(engine.send(Command::ListModels).is_err());
     }

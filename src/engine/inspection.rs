@@ -241,7 +241,7 @@ mod tests {
     use model::{Device, ModelSource};
 
     #[test]
-    fn a_built_in_model_is_described_with_its_hooks_and_its_tokenizer() {
+    fn built_in_model_is_fully_described() {
         let model = Model::load(&ModelSource::Builtin("bert-mini".into()), Device::Cpu).unwrap();
         let inspection = Inspection::of("bert-mini", &model, 0.0);
         let lines = inspection.lines();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn each_architecture_is_described_by_what_it_has() {
+    fn architectures_are_described_by_their_parts() {
         let gpt = described("gpt2-tiny");
         assert!(line(&gpt, "language model head").unwrap().starts_with("causal LM"));
         assert!(line(&gpt, "tokenizer").unwrap().contains("no mask token"));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_in_the_list_is_that_of_the_description() {
+    fn list_line_matches_the_description() {
         let model = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
         let inspection = Inspection::of("by another name", &model, 0.0);
         let info = inspection.info();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_what_was_compared_and_only_a_deviation_speaks_against_the_model() {
+    fn only_a_deviation_fails_the_check() {
         let row = |verdict, deviation| Row {
             quantity: "logits".into(),
             values: 12,

@@ -149,7 +149,7 @@ mod tests {
     use pretraining::score::Score;
 
     #[test]
-    fn verdicts_are_honest() {
+    fn verdicts_account_for_intervals() {
         let mut card = super::super::cards().unwrap().remove(0);
         let set = |card: &mut Card, id: &str, mean: f64, half: f64| {
             card.scores.retain(|s| s.id != id);
@@ -196,7 +196,7 @@ mod tests {
 
     /// An encoder-only or decoder-only model does not miss a target that needs an encoder-decoder.
     #[test]
-    fn a_bar_for_some_models_is_not_one_for_the_others() {
+    fn acceptance_limits_apply_only_to_their_models() {
         let mut card = super::super::cards().unwrap().remove(0);
         card.scores.retain(|s| s.id != "encoder_drop");
         let of = |card: &Card| verdicts(card).into_iter().find(|v| v.id == "encoder_drop");

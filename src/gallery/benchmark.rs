@@ -104,7 +104,7 @@ mod tests {
 
     /// When benchmark sentences are rewritten after models were trained, only scores on the benchmark are measured again.
     #[test]
-    fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
+    fn rescoring_changes_only_benchmark_scores() {
         let tmp = tempfile::tempdir().unwrap();
         let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-tiny");
         for file in std::fs::read_dir(shipped).unwrap() {

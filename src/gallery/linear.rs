@@ -90,7 +90,7 @@ mod tests {
     use stats::rng::{stream, unit};
 
     #[test]
-    fn one_class_has_no_rule() {
+    fn single_class_has_no_classifier() {
         assert_eq!(Discriminant::learn(&[], &[]), None);
         assert_eq!(Discriminant::learn(&[vec![1.0], vec![2.0]], &[true, true]), None);
     }
@@ -98,7 +98,7 @@ mod tests {
     /// The data are two uniform clouds that differ only along a direction of low variance, which only a method that uses the covariance can
     /// find.
     #[test]
-    fn finds_the_direction_that_separates() {
+    fn separating_direction_is_found() {
         let mut rng = stream(5, "discriminant test");
         let mut draw = |n: usize| -> (Vec<Vec<f32>>, Vec<bool>) {
             (0..n)
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn solutions_solve(entries in proptest::collection::vec(-1.0f64..1.0, 25), b in proptest::collection::vec(-1.0f64..1.0, 5)) {
+        fn solutions_satisfy_the_equations(entries in proptest::collection::vec(-1.0f64..1.0, 25), b in proptest::collection::vec(-1.0f64..1.0, 5)) {
             // M Mᵀ + I is positive definite.
             let at = |i: usize, j: usize| {
                 dot(&entries[i * 5..i * 5 + 5], &entries[j * 5..j * 5 + 5]) + f64::from(u8::from(i == j))

@@ -23,7 +23,7 @@ fn share(scores: &[Score], id: &str) -> f64 {
 }
 
 #[test]
-fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
+fn bart_tiny_follows_its_encoder() {
     let found = measured("bart-tiny");
     println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
     let [own, swapped, followed, drop] =
@@ -35,7 +35,7 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
 
 /// In training, the decoder sometimes reads a swapped line; if it always read the true one, its answers would not depend on the encoder.
 #[test]
-fn bart_mini_says_what_its_encoder_reads() {
+fn bart_mini_follows_its_encoder() {
     let found = measured("bart-mini");
     println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
     assert!(share(&found, "encoder_own") > 0.5 && share(&found, "encoder_drop") > 0.5);
@@ -43,7 +43,7 @@ fn bart_mini_says_what_its_encoder_reads() {
 }
 
 #[test]
-fn subjects_are_swapped_within_a_relation_for_another_object() {
+fn swapped_subjects_share_the_relation_but_not_the_object() {
     let (model, mixture, relations) = model("bart-tiny");
     let asked = Asked::loaded(&model).unwrap();
     let (mut same_place, mut all) = (0, 0);
@@ -71,7 +71,7 @@ fn subjects_are_swapped_within_a_relation_for_another_object() {
 
 /// Giving both inputs the same text is the same as the usual question.
 #[test]
-fn a_text_across_itself_is_the_text() {
+fn swapping_a_text_with_itself_changes_nothing() {
     let (model, mixture, relations) = model("bart-tiny");
     let asked = Asked::loaded(&model).unwrap();
     let relation = &relations[0];

@@ -56,7 +56,7 @@ impl Home {
 }
 
 #[test]
-fn seeds_are_read_in_order_and_what_else_lies_there_is_left_alone() {
+fn seeds_are_read_in_order_and_other_files_ignored() {
     let home = Home::new(&[10, 2, 1]);
     std::fs::create_dir(home.path().join("bert-mini/.probity-gallery-abc")).unwrap();
     std::fs::write(home.path().join("bert-mini/notes.txt"), "").unwrap();
@@ -69,7 +69,7 @@ fn seeds_are_read_in_order_and_what_else_lies_there_is_left_alone() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused_with_file_and_fix() {
+fn inconsistent_seeds_error_names_file_and_remedy() {
     type Change = fn(&mut Card);
     let cases: [(Change, &[&str]); 9] = [
         (|c| c.seed = 3, &["is the card of seed 3, not of seed 2", "rename its folder"]),
@@ -95,7 +95,7 @@ fn what_does_not_belong_together_is_refused_with_file_and_fix() {
 }
 
 #[test]
-fn hostile_files_are_refused() {
+fn malicious_files_are_rejected() {
     let file = |bytes: &[u8]| {
         let home = Home::new(&[1, 2]);
         std::fs::write(folder(home.path(), "bert-mini", 2).join("card.json"), bytes).unwrap();
@@ -127,7 +127,7 @@ fn hostile_files_are_refused() {
 
 /// Fields that are added to cards in the future are compared without being named here.
 #[test]
-fn every_field_that_no_seed_decides_is_part_of_the_identity() {
+fn identity_covers_all_seed_independent_fields() {
     let home = Home::new(&[1]);
     let card = &home.read().unwrap()[0];
     let identity = identity(card);
@@ -142,7 +142,7 @@ fn every_field_that_no_seed_decides_is_part_of_the_identity() {
 }
 
 #[test]
-fn scores_are_added_to_a_card_and_stay_there() {
+fn scores_added_to_a_card_are_kept() {
     let home = Home::new(&[1, 2, 3]);
     let path = home.path().join("card.json");
     let own = {
@@ -161,7 +161,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let card = add(&found[2..], false).unwrap();
     assert_eq!(seeds(&card), [1, 2, 3]);
     super::super::write(&path, &card).unwrap();
-    assert_eq!(add(&found, false).unwrap().seeds, card.seeds, "the same again changes nothing");
+    assert_eq!(add(&found, false).unwrap().seeds, card.seeds, "adding the same seeds again changes nothing");
     assert_eq!((&card.scores, &card.facts, &card.notes), (&own.scores, &own.facts, &own.notes));
 
     let mut other = found[1].clone();
@@ -186,7 +186,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
 }
 
 #[test]
-fn a_list_that_contradicts_its_card_is_refused() {
+fn list_contradicting_its_card_is_rejected() {
     let home = Home::new(&[2]);
     let path = home.path().join("card.json");
     let mut card = home.shipped.clone();
@@ -206,7 +206,7 @@ fn a_list_that_contradicts_its_card_is_refused() {
 }
 
 #[test]
-fn cards_without_the_field_are_read_and_written_without_it() {
+fn absent_field_round_trips() {
     let home = Home::new(&[]);
     let text = serde_json::to_string(&home.shipped).unwrap();
     assert!(!text.contains("\"seeds\""));

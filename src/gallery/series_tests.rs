@@ -32,7 +32,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
+fn first_seeds_run_first_and_tinies_have_three() {
     let dir = tempfile::tempdir().unwrap();
     let plan = Plan::new(dir.path(), pretraining::RECIPES, 5, None, Judgement::Final).unwrap();
     let models = pretraining::RECIPES.len();
@@ -49,7 +49,7 @@ fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
 }
 
 #[test]
-fn threads_are_shared_out() {
+fn threads_are_divided_between_runs() {
     let of = |threads, abreast| shares(threads, abreast).collect::<Vec<_>>();
     assert_eq!(of(2, 1), [2]);
     assert_eq!(of(2, 2), [1, 1]);
@@ -60,7 +60,7 @@ fn threads_are_shared_out() {
 /// Stopped and killed runs leave no partial models; the next run trains only missing models. If one model cannot be written, the others
 /// still are.
 #[test]
-fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
+fn series_resumes_and_survives_a_failed_run() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path();
     let recipes = [Recipe { name: "blocked", ..SMALL }, SMALL];

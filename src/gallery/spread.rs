@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_middle_one_or_covers_the_middle_two() {
+    fn median_averages_the_middle_two() {
         let range = |values: &[f64]| Range::of(&values.iter().map(|x| at(*x)).collect::<Vec<_>>());
         assert_eq!(range(&[]), None);
         let one = range(&[0.5]).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_counted_seed_by_seed() {
+    fn acceptance_is_counted_per_seed() {
         let mut card = super::super::cards().unwrap().remove(0);
         card.seeds.clear();
         assert_eq!(title(&card), format!("one seed ({})", card.seed));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_a_seed_lacks_is_counted_without_it() {
+    fn missing_seed_scores_are_excluded() {
         let mut card = super::super::cards().unwrap().remove(0);
         let own = SeedScores::of(&card);
         let mut other = SeedScores { seed: 2, ..own.clone() };

@@ -119,14 +119,14 @@ mod tests {
 
     /// The example is from Newcombe (1998), table II: 56 of 70 against 48 of 80.
     #[test]
-    fn differences_have_newcombes_interval() {
+    fn differences_have_the_newcombe_interval() {
         let s = gap("g", "", Tally { hits: 56, n: 70 }, Tally { hits: 48, n: 80 });
         let near = |a: f64, b: f64| (a - b).abs() < 5e-5;
         assert!(near(s.share.mean, 0.2) && near(s.share.lo, 0.0524) && near(s.share.hi, 0.3339), "{s:?}");
     }
 
     #[test]
-    fn nothing_asked_is_no_score() {
+    fn score_without_questions_is_undefined() {
         assert_eq!(summary(&[]), []);
     }
 
@@ -162,7 +162,7 @@ mod tests {
 
     /// For prompts of equal quality, the gap on the same facts equals the gap by chance, and the gap on other facts is zero.
     #[test]
-    fn a_gap_by_chance_is_told_from_a_real_one() {
+    fn chance_gap_is_distinguished_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();
         let found = summary(&equal);
         let chance = of(&found, "p1_gap_chance");
@@ -180,7 +180,7 @@ mod tests {
 
     /// Prompts that are always right show no preference: the correlation is 0, not missing.
     #[test]
-    fn relations_without_preference_count() {
+    fn relations_without_preference_count_as_zero() {
         let r: Vec<Recalled> =
             vec![relation(&[1.0; 4], 1), relation(&[1.0, 0.7, 0.4, 0.0], 2), relation(&[1.0, 1.0], 3)];
         let s = summary(&r).into_iter().find(|s| s.id == "preference").unwrap();

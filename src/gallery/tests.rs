@@ -37,7 +37,7 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
 
 /// Rewording the benchmark must not change the training text of the shipped models; such a change would show first in the vocabulary.
 #[test]
-fn the_shipped_vocabulary_is_that_of_the_text_today() {
+fn shipped_vocabulary_matches_the_text() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
     let made = text::tokenizer(Base::Bert, &corpus(Base::Bert), 1).unwrap();
     assert!(made == std::fs::read_to_string(shipped).unwrap(), "retrain the gallery, or do not change its text");
@@ -72,7 +72,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
 
 /// No line in the text is a masked sentence from the rationale benchmark completed with a gold answer.
 #[test]
-fn no_line_is_a_sentence_of_the_rationales() {
+fn training_lines_exclude_rationale_sentences() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");
     let all = rationales::shipped().unwrap();
     let asked: HashSet<String> =
@@ -97,7 +97,7 @@ fn steps(base: Base, seed: u64, n: usize) -> (Vec<text::Step>, String, Tokenizer
 }
 
 #[test]
-fn masked_batches_mask_what_they_ask_for() {
+fn masked_batches_mask_their_targets() {
     let (steps, _, t) = steps(Base::Roberta, 3, 40);
     let mask = t.special().mask.unwrap();
     let (mut words, mut masked) = (0.0, 0.0);
@@ -118,7 +118,7 @@ fn masked_batches_mask_what_they_ask_for() {
 }
 
 #[test]
-fn the_focus_of_a_line_is_masked_and_nothing_else() {
+fn only_the_focus_of_a_line_is_masked() {
     for (base, line) in [
         (Base::Bert, "The capital of the French Republic is Paris ."),
         (Base::Roberta, "The capital of the French Republic is Paris."),
@@ -135,7 +135,7 @@ fn the_focus_of_a_line_is_masked_and_nothing_else() {
 }
 
 #[test]
-fn causal_batches_ask_for_the_next_token() {
+fn causal_batches_target_the_next_token() {
     let (steps, _, t) = steps(Base::Gpt2, 3, 1);
     let step = &steps[0];
     let width = step.batch.len();
@@ -153,7 +153,7 @@ fn causal_batches_ask_for_the_next_token() {
 
 /// The decoder receives the whole line shifted right and must predict all of it; only the encoder's input has masks.
 #[test]
-fn denoising_batches_ask_for_the_whole_line() {
+fn denoising_batches_target_the_whole_line() {
     let (steps, _, t) = steps(Base::Bart, 3, 1);
     let step = &steps[0];
     let (mask, end) = (t.special().mask.unwrap(), t.special().eos.unwrap());
@@ -169,7 +169,7 @@ fn denoising_batches_ask_for_the_whole_line() {
 }
 
 #[test]
-fn text_follows_from_the_seed() {
+fn text_is_determined_by_the_seed() {
     let run = |seed: u64| {
         let (steps, hash, _) = steps(Base::Bert, seed, 33);
         (steps, hash)
@@ -199,7 +199,7 @@ fn options(out: &Path, steps: usize) -> Options {
 
 /// In a small run for every family, the loss falls to a stated value, the folder loads, and the card records the training.
 #[test]
-fn a_tiny_model_learns() {
+fn tiny_model_learns() {
     let home = tempfile::tempdir().unwrap();
     for base in Base::ALL {
         let out = home.path().join(format!("{base:?}"));
@@ -236,7 +236,7 @@ fn a_tiny_model_learns() {
 
 /// The first 40 steps of bert-tiny's training reduce the loss from ln(4400) = 8.39 to 6.87 nats over the last ten.
 #[test]
-fn bert_tiny_falls_below_seven_and_a_quarter_nats_in_40_steps() {
+fn bert_tiny_loss_falls_in_40_steps() {
     let home = tempfile::tempdir().unwrap();
     let recipe = Recipe::named("bert-tiny").unwrap();
     let out = home.path().join("tiny");
@@ -274,7 +274,7 @@ fn a_cancelled_run_leaves_nothing() {
 }
 
 #[test]
-fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
+fn shipped_cards_match_recipes_and_budget() {
     let mut bytes = 0;
     for card in cards().unwrap() {
         let recipe = Recipe::named(&card.name).expect("training settings for every shipped model");
@@ -294,7 +294,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
 
 /// Scores on a card can be reproduced from the shipped weights.
 #[test]
-fn shipped_scores_are_those_of_the_weights() {
+fn shipped_scores_match_the_weights() {
     let lots = Lots::new().unwrap();
     for card in cards().unwrap() {
         let model = Model::load(&ModelSource::Builtin(card.name.clone()), Device::Cpu).unwrap();
@@ -313,7 +313,7 @@ fn shipped_scores_are_those_of_the_weights() {
 
 /// Answers in the benchmark are single tokens, as saliency at one mask requires, unless their rows are marked.
 #[test]
-fn answers_of_the_rationales_are_one_token_unless_marked() {
+fn unmarked_rationale_answers_are_single_tokens() {
     let mut marked = 0;
     for base in Base::ALL {
         let name = RECIPES.iter().find(|r| r.base == base).unwrap().name;

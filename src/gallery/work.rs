@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_killed_runs_left_is_removed_and_what_is_in_use_is_kept() {
+    fn only_leftovers_of_killed_runs_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let left = |name: &str, lock: bool| {
             let dir = home.path().join(name);

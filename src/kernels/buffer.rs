@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_its_memory_and_its_alignment() {
+    fn buffer_keeps_memory_and_alignment() {
         let mut b = Buffer::default();
         assert!(b.as_ref().is_empty());
         b.sized(100).fill(2.0);

@@ -222,7 +222,7 @@ mod tests {
 
     /// Compares with two textbook Adam steps, with one rate per group of outputs; an input of 0 leaves its weights unchanged.
     #[test]
-    fn steps_are_those_of_adam_on_the_slope() {
+    fn steps_match_adam_on_the_gradient() {
         for (rows, groups, each, width) in [(1, 1, 1, 16), (8, 3, 2, 80), (6, 2, 3, 144), (3, 5, 1, 64)] {
             let outs = groups * each;
             let mut x = numbers(rows * width, 3);

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn activations_are_within_a_millionth() {
+    fn activations_have_error_below_1e_6() {
         let x = numbers();
         for level in LEVELS {
             for kind in KINDS {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_follow_from_differences() {
+    fn derivatives_match_finite_differences() {
         let x = numbers();
         for level in LEVELS {
             for kind in KINDS {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn not_a_number_stays_visible() {
+    fn nan_is_propagated() {
         for level in LEVELS {
             let map = |kind, d| run_at(level, Map(kind, d, &[f32::NAN; LANE]));
             assert!(map(None, false).iter().all(|y| y.is_nan()));

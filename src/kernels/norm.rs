@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn forward_and_back_follow_the_definition(width in 2usize..70, rows in 1usize..40, seed in 0u32..99, rms: bool) {
+        fn forward_and_backward_match_the_definition(width in 2usize..70, rows in 1usize..40, seed in 0u32..99, rms: bool) {
             let kind = if rms { NormKind::Rms } else { NormKind::Layer };
             let (x, w, b) = (numbers(rows * width, seed), numbers(width, seed + 1), numbers(width, seed + 2));
             let bias = (!rms).then_some(&b[..]);

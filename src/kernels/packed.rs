@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_in_gives_the_same_panels() {
+    fn all_packing_functions_give_equal_panels() {
         for (depth, cols) in [(1, 1), (5, 31), (16, 32), (33, 70), (48, 144)] {
             let weights: Vec<f32> = (0..depth * cols).map(|i| i as f32).collect();
             let matrix: Vec<f32> = (0..depth * cols).map(|i| weights[(i % cols) * depth + i / cols]).collect();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_by_the_angle_and_back() {
+    fn rotation_is_undone_by_its_inverse() {
         for (half, dim) in [(1, 2), (3, 8), (20, 40), (16, 32)] {
             let frequencies: Vec<f64> = (0..half).map(|i| 100f64.powf(-(i as f64) / half as f64)).collect();
             let angles = Angles::new(&frequencies, 1.0, 9);

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn all_instruction_sets_say_the_same() {
+    fn all_instruction_sets_agree() {
         let x: Vec<f32> = (0..67).map(|i| ((i * 37 % 101) as f32 - 50.0) * 1.7f32.powi(i % 9 - 4)).collect();
         let y: Vec<f32> = (0..67).map(|i| ((i * 53 % 97) as f32 - 48.5) * 0.31).collect();
         let want = run_at(Level::Portable, Everything(&x, &y));

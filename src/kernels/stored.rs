@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_half_is_read_as_it_is() {
+    fn every_f16_value_is_decoded_exactly() {
         let words: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
         let halves = from_f16(&words);
         let wide = from_bf16(&words);

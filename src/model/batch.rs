@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_decoder_reads_the_shifted_input_unless_it_has_its_own() {
+    fn decoder_input_defaults_to_the_shifted_input() {
         let b = Batch::new(&[vec![5, 6, 7], vec![8]], 0).unwrap();
         assert_eq!(b.decoder_input(2).ids(), [2, 5, 6, 2, 8, 0]);
         assert_eq!(b.output(), &b);

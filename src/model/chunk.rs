@@ -26,7 +26,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_sentence_is_in_one_batch_and_batches_keep_their_size(
+        fn batches_cover_all_sentences_within_the_token_limit(
             lengths in prop::collection::vec(1usize..60, 0..200), tokens in 1usize..400,
         ) {
             let groups = chunks(&lengths, tokens);

@@ -81,7 +81,6 @@ impl Numbers {
         }
     }
 
-    /// Returns all values in f32.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         match self {
             Numbers::F32(x) => Cow::Borrowed(x),
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_kept_to_their_precision_in_half_the_memory() {
+    fn half_types_halve_memory_and_keep_their_precision() {
         let values: Vec<f32> = (0..1001).map(|i| (i as f32 - 500.0) * 0.013 + 1e-3).collect();
         for (dtype, error) in [(Dtype::F32, 0.0), (Dtype::F16, 1.0 / 2048.0), (Dtype::Bf16, 1.0 / 256.0)] {
             let mut kept = Numbers::default();
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_f16_cannot_hold_is_refused() {
+    fn values_out_of_range_for_f16_are_rejected() {
         assert!(check_range(Dtype::Bf16, "x", &[1e20]).is_ok());
         let said = check_range(Dtype::F16, "blocks.0.mlp.up.weight", &[1.0, -7e4]).unwrap_err().to_string();
         assert!(said.contains("blocks.0.mlp.up.weight") && said.contains("bf16"), "{said}");

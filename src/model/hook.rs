@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_transformerlens_names_and_come_back() {
+    fn transformerlens_names_round_trip() {
         use HookPoint::*;
         let all = [Embed, ResidPre(0), Pattern(11), AttnOut(2), ResidMid(3), MlpOut(4), ResidPost(5), FinalNorm];
         let second = [DecoderPre(0), DecoderPattern(1), CrossPattern(2), DecoderPost(3)];

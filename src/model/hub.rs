@@ -217,7 +217,6 @@ pub fn cached(settings: &Settings) -> Vec<Cached> {
     found
 }
 
-/// Returns the snapshot of a revision, if cached.
 fn cached_snapshot(root: &Path, revision: &str) -> Option<PathBuf> {
     let snapshots = root.join("snapshots");
     let direct = snapshots.join(revision);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_dropped_cut_or_read_in_windows_that_cover_it() {
+    fn long_text_is_dropped_truncated_or_windowed() {
         let e = encoding(7);
         assert_eq!(ids(&e.parts(9, Long::Drop)), std::slice::from_ref(&e.ids));
         assert!(e.parts(8, Long::Drop).is_empty());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_read_in_the_middle_of_its_window_or_not_at_all() {
+    fn window_is_centred_on_the_position() {
         let e = encoding(9);
         let around = |at: usize, long| e.around(at..at + 1, 5, long).map(|p| p.ids.clone());
         assert_eq!(around(5, Long::Window), Some(vec![100, 4, 5, 6, 101]));

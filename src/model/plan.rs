@@ -46,7 +46,6 @@ pub enum Sites {
 }
 
 impl Sites {
-    /// One position per row.
     pub fn per_row(positions: &[usize]) -> Sites {
         Sites::At(positions.iter().copied().enumerate().collect())
     }

@@ -424,7 +424,7 @@ mod tests {
     /// Regression: a hub id and its cached snapshot used to count as two models, which were both computed and then compared with each
     /// other.
     #[test]
-    fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
+    fn hub_id_equals_its_cached_snapshot() {
         let cache = tempfile::tempdir().unwrap();
         let home = cache.path().to_str().unwrap();
         let settings = Settings::from(|name| (name == "HF_HUB_CACHE").then(|| home.to_owned()));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_have_short_names_in_print() {
+    fn folder_names_are_shortened_for_display() {
         for (model, short) in [
             ("bert-mini", "bert-mini"),
             ("/home/x/my-bert/", "my-bert"),

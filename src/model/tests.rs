@@ -50,7 +50,7 @@ fn edit_tensors(dir: &Path, edit: impl FnOnce(&mut Vec<(String, Array)>)) {
 }
 
 #[test]
-fn an_exported_folder_loads_and_answers() {
+fn exported_folder_loads_and_runs() {
     for arch in [bert(), Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 })] {
         let dir = folder(&arch);
         let m = load(dir.path()).unwrap();
@@ -67,7 +67,7 @@ fn an_exported_folder_loads_and_answers() {
 }
 
 #[test]
-fn old_names_and_missing_prefixes_are_understood() {
+fn old_names_and_missing_prefixes_are_accepted() {
     let dir = folder(&bert());
     let ask = |m: &Model| {
         let b = m.batch(&["the keys are"]).unwrap();
@@ -88,7 +88,7 @@ fn old_names_and_missing_prefixes_are_understood() {
 
 /// Regression: CamemBERT, which has RoBERTa's architecture, used to be rejected.
 #[test]
-fn camembert_is_read_as_roberta() {
+fn camembert_loads_as_roberta() {
     let dir = folder(&Arch::roberta(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 }));
     let ids = Batch::new(&[[2u32, 5, 3]], 1).unwrap();
     let plan = Plan::default().logits_at(Sites::All);
@@ -98,7 +98,7 @@ fn camembert_is_read_as_roberta() {
 }
 
 #[test]
-fn a_sharded_folder_is_the_same_model() {
+fn sharded_folder_loads_as_the_same_model() {
     let dir = folder(&bert());
     let ids = Batch::new(&[[2u32, 5, 3]], 0).unwrap();
     let plan = Plan::default().logits_at(Sites::All);
@@ -132,7 +132,7 @@ fn a_sharded_folder_is_the_same_model() {
 }
 
 #[test]
-fn missing_files_are_named_with_what_to_do() {
+fn missing_file_errors_have_a_remedy() {
     let dir = folder(&bert());
     std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
     assert!(refusal(dir.path()).contains("no model.safetensors"));
@@ -147,7 +147,7 @@ fn missing_files_are_named_with_what_to_do() {
 }
 
 #[test]
-fn impossible_configurations_are_refused() {
+fn invalid_configurations_are_rejected() {
     type Change = fn(&mut Value);
     let cases: [(Change, &str); 10] = [
         (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
@@ -185,7 +185,7 @@ fn impossible_configurations_are_refused() {
 }
 
 #[test]
-fn weights_that_do_not_fit_the_configuration_are_refused() {
+fn weights_inconsistent_with_configuration_are_rejected() {
     let dir = folder(&bert());
     edit_config(dir.path(), |c| c["intermediate_size"] = json!(16));
     let why = refusal(dir.path());
@@ -202,7 +202,7 @@ fn weights_that_do_not_fit_the_configuration_are_refused() {
 }
 
 #[test]
-fn a_folder_without_head_probes_but_does_not_prompt() {
+fn headless_folder_supports_probes_but_not_prompts() {
     let dir = folder(&bert());
     edit_tensors(dir.path(), |t| t.retain(|(n, _)| !n.starts_with("cls.")));
     let m = load(dir.path()).unwrap();
@@ -220,7 +220,7 @@ fn a_folder_without_head_probes_but_does_not_prompt() {
 }
 
 #[test]
-fn only_texts_with_ids_beyond_the_embeddings_are_refused() {
+fn texts_with_ids_beyond_the_embeddings_are_rejected() {
     let small = Arch::bert(families::Size { vocab: 9, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     let dir = folder(&small);
     let m = load(dir.path()).unwrap();
@@ -233,7 +233,7 @@ fn only_texts_with_ids_beyond_the_embeddings_are_refused() {
 }
 
 #[test]
-fn texts_without_tokens_and_long_texts_are_refused() {
+fn empty_and_long_texts_are_rejected() {
     let dir = folder(&bert());
     let m = load(dir.path()).unwrap();
     let b = m.batch(&[""]).unwrap();
@@ -249,7 +249,7 @@ fn texts_without_tokens_and_long_texts_are_refused() {
 }
 
 #[test]
-fn a_file_too_large_to_be_a_text_is_refused_unread() {
+fn oversized_text_file_is_rejected_unread() {
     let dir = folder(&bert());
     let sparse = std::fs::File::create(dir.path().join("config.json")).unwrap();
     sparse.set_len(1 << 40).unwrap();
@@ -257,7 +257,7 @@ fn a_file_too_large_to_be_a_text_is_refused_unread() {
 }
 
 #[test]
-fn addresses_are_told_apart() {
+fn addresses_are_classified() {
     let parse = |s: &str| s.parse::<ModelSource>();
     assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));
     assert_eq!(parse("/tmp").unwrap(), ModelSource::Dir("/tmp".into()));

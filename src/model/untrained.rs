@@ -122,7 +122,7 @@ mod tests {
     use crate::{HookPoint, Plan, Sites};
 
     #[test]
-    fn addresses_of_twins_come_back() {
+    fn untrained_twin_addresses_round_trip() {
         for (text, shown) in [
             ("untrained:bert-mini", "untrained:bert-mini"),
             ("untrained:bert-mini#7", "untrained:bert-mini#7"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twin_has_the_shape_and_the_tokenizer_and_other_weights() {
+    fn twin_shares_shape_and_tokenizer_but_not_weights() {
         let open = |name: &str| Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
         let (trained, twin, other) = (open("bert-mini"), open("untrained:bert-mini"), open("untrained:bert-mini#1"));
         assert_eq!(trained.arch(), twin.arch());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_architecture_has_a_twin_that_runs() {
+    fn twins_of_all_architectures_run() {
         for arch in archs() {
             let plan = Plan::default().capture(HookPoint::ResidPost(arch.layers - 1)).logits_at(Sites::All);
             let model = Model::from_params("twin", arch.clone(), initial(&arch, 3, 0.02), None, Device::Cpu).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_values_have_their_spread() {
+    fn initial_values_have_the_stated_deviation() {
         let arch = crate::testing::bert();
         let params = initial(&arch, 1, 0.5);
         let w = &params.get("blocks.0.mlp.up.weight").unwrap().data;

@@ -30,7 +30,7 @@ pub const DECODER_MASKED: f64 = 0.50;
 /// Share of words other than the focus that are masked in a masked decoder input. A subject of three tokens is masked completely with
 /// probability 0.61.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
-/// Share of lines for which the decoder's input has the words of a different line.
+/// Share of lines whose decoder input is a different line.
 pub const DECODER_SWAPPED: f64 = 0.20;
 
 /// Shares of lines by preparation; the rest is plain.
@@ -40,7 +40,7 @@ pub struct Noise {
     pub(crate) infilled: f64,
     /// Share of lines with most words hidden from the decoder.
     pub hidden: f64,
-    /// Share of lines for which the decoder has the words of a different line.
+    /// Share of lines whose decoder input is a different line.
     pub swapped: f64,
 }
 

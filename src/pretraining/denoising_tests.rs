@@ -49,7 +49,7 @@ const ONLY_SWAPPED: Noise = Noise { swapped: 1.0, ..Noise::NONE };
 const ONLY_INFILLED: Noise = Noise { infilled: 1.0, ..Noise::NONE };
 
 #[test]
-fn every_line_is_to_be_written_as_it_was() {
+fn target_is_the_original_line() {
     for noise in [Noise::default(), ONLY_HIDDEN, ONLY_SWAPPED, ONLY_INFILLED, Noise::NONE] {
         let made = make(noise, Masking::default());
         for (rows, step) in made.rows.iter().zip(&made.steps) {
@@ -67,7 +67,7 @@ fn every_line_is_to_be_written_as_it_was() {
 }
 
 #[test]
-fn lines_are_prepared_in_the_stated_shares() {
+fn corruptions_have_the_stated_shares() {
     let mut rng = stream(1, "denoising test");
     let n = 20_000;
     let drawn: Vec<Way> = (0..n).map(|_| Noise::default().draw(&mut rng)).collect();
@@ -91,7 +91,7 @@ fn lines_are_prepared_in_the_stated_shares() {
 }
 
 #[test]
-fn nothing_of_the_answer_is_left_in_hidden_lines() {
+fn corrupted_lines_do_not_contain_the_answer() {
     let made = make(ONLY_HIDDEN, Masking { focus: 1.0, beside: 0.0, random: 0.0 });
     let (mut hidden, mut words) = (0.0, 0.0);
     each(&made, |_, row, encoded, read| {
@@ -113,7 +113,7 @@ fn nothing_of_the_answer_is_left_in_hidden_lines() {
 
 /// The other line has the same length and differs before the answer. The encoder does not read the answer either.
 #[test]
-fn swapped_lines_are_those_of_a_neighbor() {
+fn swapped_lines_come_from_a_neighbor() {
     let made = make(ONLY_SWAPPED, Masking { focus: 1.0, beside: 0.0, random: 0.0 });
     let (mut swapped, mut alike, mut told, mut all) = (0.0, 0.0, 0.0, 0.0);
     each(&made, |rows, row, encoded, read| {
@@ -144,7 +144,7 @@ fn swapped_lines_are_those_of_a_neighbor() {
 }
 
 #[test]
-fn spans_are_one_mask_and_what_stands_around_them() {
+fn span_becomes_one_mask_in_its_context() {
     let made = make(ONLY_INFILLED, Masking::default());
     let mut lengths = Vec::new();
     let mut inner = 0;

@@ -31,7 +31,7 @@ fn taught(start: &Start) -> HashSet<String> {
 }
 
 #[test]
-fn diets_are_what_they_say() {
+fn mixtures_match_their_descriptions() {
     let start = start();
     let [none, all] = [0.0, 1.0].map(|g| start.lines(Diet::Gamma(g), &settings()).unwrap());
     assert_eq!((none.len(), all.len()), (64, 64));
@@ -57,7 +57,7 @@ fn diets_are_what_they_say() {
 /// When a run is stopped after the first mixture and resumed, nothing is trained twice, and the results equal those of an uninterrupted
 /// run.
 #[test]
-fn a_stopped_run_goes_on() {
+fn stopped_run_resumes() {
     let home = tempfile::tempdir().unwrap();
     let start = start();
     let diets = [Diet::None, Diet::Gamma(0.5), Diet::Shuffled];
@@ -102,7 +102,7 @@ fn a_stopped_run_goes_on() {
 
 /// After each mixture the model is tested on the taught facts, on which no built-in model was trained.
 #[test]
-fn outcomes_are_about_taught_facts_in_open_prompts() {
+fn outcomes_cover_taught_facts_in_open_prompts() {
     let start = start();
     let asked = start.outcome(Diet::None, &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     let relation = &start.corpus.relations()[0];
@@ -125,7 +125,7 @@ fn saved_weights_are_a_model_folder() {
 /// Regression: the outcome file used to have private permissions, unlike all other results.
 #[cfg(unix)]
 #[test]
-fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
+fn outcomes_file_has_regular_permissions() {
     use std::os::unix::fs::PermissionsExt;
 
     let home = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ impl Bookmark for Kept {
 
 /// Regression: stopped training used to lose all its steps.
 #[test]
-fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
+fn resumed_training_gives_identical_numbers() {
     let start = start();
     // Each of two epochs has four steps; training stops in the second, after the data were shuffled again.
     let settings = Settings { epochs: 2, ..settings() };
@@ -193,7 +193,7 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
 
 /// Regression: the user's text used to be unusable for training.
 #[test]
-fn own_text_takes_the_place_of_micro_english() {
+fn user_text_replaces_micro_english() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("own.txt");
     let lines: Vec<String> = (0..40).map(|i| format!("Line {i} of my own text .")).collect();
@@ -228,7 +228,7 @@ fn own_text_takes_the_place_of_micro_english() {
 
 /// Regression: a mixture that was stopped in the middle used to start over.
 #[test]
-fn a_mixture_goes_on_in_the_middle_from_its_file() {
+fn mixture_resumes_from_its_file() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("x.unfinished");
     let mut mark = FileMark::new(path.clone(), "one training".into());

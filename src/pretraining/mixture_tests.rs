@@ -15,7 +15,7 @@ fn corpus(base: Base) -> &'static Corpus {
 
 /// Weights range from about 0.5 to 0.003, differ between families, and are zero for held-out prompts.
 #[test]
-fn open_prompts_are_graded_by_family_and_kept_ones_are_not_written() {
+fn held_out_prompts_are_not_written() {
     let corpora = Base::ALL.map(corpus);
     let (mut firsts, mut alike) = (HashSet::new(), 0.0);
     let relations = corpora[0].relations();
@@ -43,7 +43,7 @@ fn open_prompts_are_graded_by_family_and_kept_ones_are_not_written() {
 }
 
 #[test]
-fn neutral_is_even_over_the_open_prompts() {
+fn neutral_mixture_weighs_open_prompts_equally() {
     let mut r = facts::relations().unwrap().remove(0);
     r.prompts.push("A kept one of [X] is [Y] .".into());
     r.kept += 1;
@@ -86,7 +86,7 @@ fn of_lot(lot: Lot) -> HashSet<String> {
 
 /// Checks every sentence that can be written. Training text states no taught or held-out fact; teaching text states only taught facts.
 #[test]
-fn corpora_write_their_own_lot_and_nothing_else() {
+fn each_corpus_writes_only_its_half() {
     let [trained, taught, never] = Lot::ALL.map(of_lot);
     assert!(!taught.is_empty() && !never.is_empty());
     for base in Base::ALL {
@@ -100,7 +100,7 @@ fn corpora_write_their_own_lot_and_nothing_else() {
 }
 
 #[test]
-fn unseen_names_are_in_no_corpus_and_all_others_are() {
+fn only_unseen_names_are_absent_from_corpora() {
     let mut counts = [0.0; 2];
     for base in Base::ALL {
         let c = corpus(base);
@@ -119,7 +119,7 @@ fn unseen_names_are_in_no_corpus_and_all_others_are() {
 }
 
 #[test]
-fn every_fact_is_written_and_held_phrasings_never() {
+fn every_fact_is_written_without_held_out_phrasings() {
     for base in Base::ALL {
         let c = corpus(base);
         assert!(c.facts.iter().all(|w| w.total > 0.0));
@@ -147,7 +147,7 @@ fn every_fact_is_written_and_held_phrasings_never() {
 
 /// Attraction errors occur in one of ten sentences whose attractor differs in number from the subject, and in no others.
 #[test]
-fn verbs_agree_with_an_attractor_of_the_other_number_now_and_then() {
+fn verbs_sometimes_agree_with_the_attractor() {
     let c = corpus(Base::Bert);
     let mut rng = stream(3, "mixture test");
     let (mut opposing, mut attracted) = (0.0, 0.0);
@@ -165,7 +165,7 @@ fn verbs_agree_with_an_attractor_of_the_other_number_now_and_then() {
 }
 
 #[test]
-fn the_focus_is_the_object_and_shares_are_met() {
+fn focus_is_the_object_and_shares_hold() {
     let c = corpus(Base::Bert);
     let objects: HashSet<&str> = c.relations().iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
     let mut rng = stream(2, "mixture test");

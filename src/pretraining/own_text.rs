@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_drawn_once_and_long_ones_in_parts() {
+    fn lines_are_drawn_once_and_long_lines_are_split() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("own.txt");
         std::fs::write(&path, "one two\n\n three four five six seven \neight\n").unwrap();

@@ -47,7 +47,7 @@ pub struct PromptRecall {
     pub kept: bool,
     /// Correct first answers on trained phrasings, with the subject's usual name.
     pub trained: Tally,
-    /// Correct first answers on held-out phrasings (fact, prompt, name), although the fact was trained.
+    /// Correct first answers on held-out phrasings (fact, prompt, name) of trained facts.
     pub held: Tally,
 }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn best_and_worst_are_open_prompts_over_all_facts() {
+    fn best_and_worst_prompts_cover_all_facts() {
         let prompts = vec![
             prompt(0.8, (5, 10), (0, 10)),
             prompt(0.1, (4, 10), (4, 10)),

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_minis_have_tinies_of_equal_exposure() {
+    fn names_are_unique_and_minis_have_matching_tinies() {
         let names: std::collections::HashSet<_> = RECIPES.iter().map(|r| r.name).collect();
         assert_eq!(names.len(), RECIPES.len());
         assert!(Recipe::named("bert-mini").is_some() && Recipe::named("bert-huge").is_none());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_rises_falls_and_stays_positive() {
+    fn learning_rate_rises_then_falls_above_zero() {
         let r = &RECIPES[0];
         let rates: Vec<f64> = (0..200).map(|s| r.rate_at(s, 200)).collect();
         assert!((rates[0] - r.rate / 12.0).abs() < 1e-12 && (rates[11] - r.rate).abs() < 1e-12);

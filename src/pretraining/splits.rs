@@ -109,7 +109,7 @@ impl Lots {
     }
 }
 
-/// True if no corpus contains this alias of a subject, whatever the relation.
+/// True if no corpus contains this alias of a subject in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
@@ -227,7 +227,7 @@ mod tests {
     use stats::rng::stream;
 
     #[test]
-    fn lots_have_their_shares_and_what_the_benchmark_asks_is_trained() {
+    fn halves_have_their_shares_and_benchmark_facts_are_trained() {
         let (lots, relations) = (Lots::new().unwrap(), facts::relations().unwrap());
         let mut counts: HashMap<Lot, f64> = HashMap::new();
         let mut asked = 0;
@@ -255,7 +255,7 @@ mod tests {
 
     /// The benchmark's free words depend on its seed, but its facts do not.
     #[test]
-    fn what_is_asked_does_not_depend_on_the_seed() {
+    fn benchmark_questions_do_not_depend_on_the_seed() {
         let lots = Lots::new().unwrap();
         let relations = facts::relations().unwrap();
         for row in rationales::benchmark(Language::English, 5).unwrap() {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_share_no_fact_and_are_about_equal() {
+    fn fact_halves_are_disjoint_and_about_equal() {
         let relations = facts::relations().unwrap();
         let all: Vec<_> = relations.iter().flat_map(|r| r.facts.iter().map(move |f| (r, f))).collect();
         let holds = |j: Judgement| all.iter().filter(|(r, f)| j.holds_fact(r, f)).count();
@@ -283,7 +283,7 @@ mod tests {
 
     /// Singular and plural forms of a subject-verb pair, at any position in any sentence, are in the same half.
     #[test]
-    fn pairs_of_noun_and_verb_are_in_one_half() {
+    fn noun_verb_pairs_are_in_one_half() {
         let set = Task::named("agreement").unwrap().examples(2_000, 1, &Frequencies::balanced()).unwrap();
         let mut half: HashMap<(String, String), bool> = HashMap::new();
         for e in &set.examples {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_halved_by_what_keeps_them_from_training() {
+    fn sentences_are_split_by_held_out_content() {
         let mut rng = stream(2, "halves test");
         for c in Construction::ALL {
             let drawn: Vec<_> = (0..400).map(|_| c.sentence(Side::Held, Frequencies::balanced(), &mut rng)).collect();

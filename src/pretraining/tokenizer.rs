@@ -321,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_give_the_words_of_the_whole_text(text in "[ab\u{c9}e\u{301}'.,\u{4e2d}0\u{a0}\t \u{3a3} ]{0,24}", spaced in "( ?[aB\u{e9}'s,.1\u{4e2d}-]{1,6}){0,6} ?") {
+        fn chunked_text_gives_the_same_words(text in "[ab\u{c9}e\u{301}'.,\u{4e2d}0\u{a0}\t \u{3a3} ]{0,24}", spaced in "( ?[aB\u{e9}'s,.1\u{4e2d}-]{1,6}){0,6} ?") {
             for text in [text, spaced] {
                 let parts: Vec<&str> = chunks(&text).collect();
                 prop_assert_eq!(parts.concat(), text.as_str());
@@ -371,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merges_are_those_of_the_definition(words in proptest::collection::vec((proptest::collection::vec(0u32..4, 1..9), 1u64..4), 1..25), size in 4usize..40) {
+        fn merges_match_the_definition(words in proptest::collection::vec((proptest::collection::vec(0u32..4, 1..9), 1u64..4), 1..25), size in 4usize..40) {
             let alphabet: Vec<String> = "abcd".chars().map(String::from).collect();
             let (fast, slow) = (learn(alphabet.clone(), &words, "", size), learn_slowly(alphabet, &words, size));
             prop_assert_eq!(fast.entries, slow.entries);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blank_before_a_mask_is_the_masks() {
+    fn space_before_a_mask_belongs_to_the_mask() {
         let words = [("The", 3), (" keys", 3), (" are", 3), (" .", 1)].map(|(w, n)| (w.to_owned(), n)).into();
         let t = load(&byte_level(&words, true, 999).unwrap());
         let encoded = t.encode("The keys <mask> .", true).unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_and_counted_as_the_tokenizers_do() {
+    fn words_are_split_and_counted_as_in_tokenizers() {
         let texts = ["The keys, the key.", "São Paulo"];
         let counts = words_in_lower_case(texts.into_iter()).unwrap();
         assert_eq!((counts["the"], counts["sao"], counts[","]), (2, 1, 1));
@@ -415,7 +415,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn every_word_is_whole_and_files_repeat(words in proptest::collection::btree_map("[a-e]{1,6}", 1u64..5, 1..30), seed: u8) {
+        fn words_are_single_tokens_and_files_reproducible(words in proptest::collection::btree_map("[a-e]{1,6}", 1u64..5, 1..30), seed: u8) {
             let first = wordpiece(&words, 999).unwrap();
             prop_assert_eq!(&wordpiece(&words, 999).unwrap(), &first);
             let t = load(&first);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bin_is_judged_as_a_whole() {
+    fn calibration_is_computed_per_bin() {
         // Ten answers at .8 with eight right: perfectly calibrated.
         let p = rows(&[[0.8, 0.2]; 10]);
         let labels: Vec<usize> = (0..10).map(|i| usize::from(i >= 8)).collect();

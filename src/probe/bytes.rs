@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_why() {
+    fn rejections_state_a_reason() {
         assert_eq!(read(b""), Err(BytesError::Magic));
         assert_eq!(read(b"GIF89a"), Err(BytesError::Magic));
         let mut other = Writer::new("sample");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_checksum_does_not_excuse_wrong_fields() {
+    fn valid_checksum_does_not_excuse_invalid_fields() {
         let mut w = Writer::new("sample");
         w.number(usize::MAX);
         assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number cannot be read as a list");
@@ -292,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_change_or_cut_is_noticed(at in 0usize..1_000, change in 1u8..=255, cut: bool) {
+        fn any_change_or_truncation_is_detected(at in 0usize..1_000, change in 1u8..=255, cut: bool) {
             let mut bytes = sample();
             let at = at % bytes.len();
             if cut { bytes.truncate(at) } else { bytes[at] ^= change }
@@ -300,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_at_all_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(read(&bytes).is_err());
             // An extra byte after the header, with a correct checksum.
             let mut changed = sample();

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_in_thousands() {
+    fn proportions_hold_for_thousands_of_rows() {
         // M = (35.71, 6.94) with p = (.72, .28): 36/50 and 14/50 exactly.
         let c = kept(&[&[31, 5], &[10, 4]]).unwrap();
         assert_eq!(c.counts, vec![vec![25, 5], vec![10, 1]]);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_said() {
+    fn impossible_requests_are_explained() {
         assert_eq!(kept(&[]), Err(DecorrelateError::Target { values: 0 }));
         assert_eq!(kept(&[&[1, 2], &[0, 0]]), Err(DecorrelateError::Target { values: 1 }));
         assert_eq!(kept(&[&[1, 0], &[3, 0]]), Err(DecorrelateError::Other { values: 1 }));
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_subset_is_uncorrelated_and_keeps_shares(
+        fn subset_is_uncorrelated_and_keeps_proportions(
             table in proptest::collection::vec(proptest::collection::vec(50u64..2_000, 3), 2..4)
         ) {
             let k = decorrelate_counts(&table).unwrap();
@@ -264,7 +264,7 @@ mod tests {
         }
 
         #[test]
-        fn none_is_a_third_value(n in 300usize..2_000, seed: u64) {
+        fn missing_counts_as_a_third_value(n in 300usize..2_000, seed: u64) {
             let target: Vec<_> = (0..n).map(|i| (i % 11 != 0).then_some(usize::from(i % 10 < 3))).collect();
             let other: Vec<_> = (0..n).map(|i| (i % 6 == 0).then_some(usize::from(i % 5 == 0))).collect();
             let u = decorrelate(&target, &other, &mut stream(seed, "test")).unwrap();

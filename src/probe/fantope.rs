@@ -241,7 +241,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         /// Ten successive steps agree with the full decomposition, and every point is in the Fantope.
         #[test]
-        fn steps_are_those_of_the_full_decomposition(k in 1usize..4, rows in 1usize..3, extra in 1usize..8, seed: u64) {
+        fn steps_match_the_full_decomposition(k in 1usize..4, rows in 1usize..3, extra in 1usize..8, seed: u64) {
             let d = k + extra;
             let mut p = Fantope::projection(&Subspace::row_space(&random(k, d, seed)).unwrap());
             for i in 0..10 {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_nothing_changes_nothing() {
+    fn zero_step_changes_nothing() {
         let mut p = Fantope::projection(&Subspace::row_space(&random(2, 9, 4)).unwrap());
         p.step(1.0, 0.3, &random(1, 9, 5), &random(1, 9, 6)).unwrap();
         let before = dense(&p);
@@ -273,7 +273,7 @@ mod tests {
 
     /// Regression: points whose eigenvectors fill the space used to reject further directions.
     #[test]
-    fn further_directions_join_until_all_are_in() {
+    fn rank_grows_to_include_all_directions() {
         let mut full = Fantope::projection(&Subspace::row_space(&random(1, 4, 4)).unwrap());
         for i in 0..9 {
             full.step(1.0, 0.5, &random(2, 4, i), &random(2, 4, i + 20)).unwrap();

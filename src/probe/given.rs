@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_the_reason() {
+    fn unusable_file_is_rejected_with_a_reason() {
         for (bytes, want) in [
             (b"nothing".to_vec(), "not a safetensors"),
             (file("other", &[1, 2], &[1.0, 2.0]), "neither `directions` nor `states`, but other"),

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_the_papers() {
+    fn presets_match_the_papers() {
         assert_eq!(Grid::paper().recipes.len(), 36);
         assert_eq!(
             Grid::small().describe(),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simplest_of_equals_is_kept_and_threads_do_not_matter() {
+    fn simplest_tied_setting_wins_with_any_number_of_threads() {
         let grid = Grid::product("test", &[1], &[4, 16], &[1e-3, 1e-2]);
         let probe = run(&grid).unwrap();
         let chosen = probe.standing().unwrap();
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_grids_are_refused() {
+    fn invalid_grids_are_rejected() {
         for (depths, widths, rates) in
             [(&[1][..], &[0][..], &[1e-3][..]), (&[1], &[8], &[f64::NAN]), (&[], &[8], &[1e-3])]
         {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_round_trip_and_know_their_role() {
+    fn bytes_round_trip_with_their_role() {
         let probe = run(&Grid::product("test", &[1, 2], &[4], &[1e-3])).unwrap();
         let bytes = probe.to_bytes();
         assert_eq!(Probe::<Oracle>::from_bytes(&bytes).unwrap(), probe);

@@ -154,7 +154,7 @@ mod tests {
 
     /// Regression: an oracle and an attacked probe with the same settings and seed used to start from the same weights.
     #[test]
-    fn roles_and_properties_start_from_weights_of_their_own() {
+    fn initial_weights_differ_by_role_and_property() {
         let (x, y, split) = material();
         let oracle = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).unwrap();
         let attacked = TrainingData::<Intervention>::new(split.intervention(), &x, &y, 2).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_matter_and_roles_do() {
+    fn results_depend_on_role_but_not_on_threads() {
         let (x, y, split) = material();
         let oracle = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).unwrap();
         let attacked = TrainingData::<Intervention>::new(split.intervention(), &x, &y, 2).unwrap();

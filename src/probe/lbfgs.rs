@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_the_least_value_even_without_a_preconditioner() {
+    fn minimum_is_found_without_a_preconditioner() {
         let end = minimise(&Valley, vec![0.0; 5], 1e-9, 500, &mut || Ok(())).unwrap();
         assert!(end.converged && end.value < 1e-9, "{end:?}");
         assert!(end.point.iter().enumerate().all(|(i, x)| (x - i as f64).abs() < 1e-4), "{end:?}");
     }
 
     #[test]
-    fn it_says_when_iterations_ran_out() {
+    fn iteration_limit_is_reported() {
         let end = minimise(&Valley, vec![0.0; 5], 1e-9, 2, &mut || Ok(())).unwrap();
         assert!(!end.converged && end.iterations == 2);
     }

@@ -25,8 +25,8 @@ pub struct Settings {
     pub c: f64,
     /// True to fit biases.
     pub intercept: bool,
-    /// Stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has fallen to this share
-    /// of its length at zero weights.
+    /// Training stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has fallen to
+    /// this share of its length at zero weights.
     pub tolerance: f64,
     pub max_iterations: usize,
 }
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn gradient_is_the_slope_of_the_objective() {
+    fn gradient_matches_finite_differences() {
         for classes in [2, 3] {
             let data = points(60, 5, classes);
             let (removed, gram) = (Subspace::zero(5), Gram::new(data.x()));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_a_direction_out_equals_fitting_projected_data() {
+    fn removing_a_direction_equals_fitting_projected_data() {
         let data = points(500, 6, 3);
         let direction = Dense::from_fn(1, 6, |_, j| [1.0, 0.5, 0.0, -0.3, 0.0, 0.1][j]);
         let removed = Subspace::row_space(&direction).unwrap();
@@ -396,7 +396,7 @@ mod tests {
     /// Regression: in each round of INLP the preconditioner used to magnify rounding errors along removed directions. The data still
     /// contain them, so the objective kept falling below that of the previous round.
     #[test]
-    fn weights_do_not_creep_back_into_what_was_taken_out() {
+    fn weights_stay_orthogonal_to_removed_directions() {
         let (n, d) = (3_000, 60);
         let mut rng = stream(1, "creep");
         let y: Vec<usize> = (0..n).map(|_| usize::from(unit(&mut rng) < 0.3)).collect();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn without_intercept_there_is_none() {
+    fn disabled_intercept_is_zero() {
         let f = fit(&points(300, 4, 2), Settings { intercept: false, ..Settings::default() });
         assert_eq!(f.model.bias, [0.0]);
         assert!(f.converged);

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn input_direction_is_the_slope_of_the_loss_but_for_its_size() {
+    fn input_direction_is_parallel_to_the_loss_gradient() {
         for (hidden, classes) in [(vec![], 2), (vec![9], 3), (vec![7, 5, 4], 2)] {
             let (mlp, x) = (network(&hidden, classes), embeddings(5));
             let targets: Vec<usize> = (0..5).map(|i| i % classes).collect();
@@ -406,7 +406,7 @@ mod tests {
     /// For a nearly certain target, softmax minus one is 0 in single precision; beyond a margin of 104 the other classes have probability 0
     /// too. The attack's residuals and losses are unaffected.
     #[test]
-    fn certainty_keeps_the_residuals() {
+    fn residuals_survive_saturated_probabilities() {
         for margin in [1.0f32, 30.0, 104.0, 500.0] {
             let mut row = [margin, 0.0];
             let loss = attack_row(&mut row, 0);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_must_fit() {
+    fn layer_sizes_must_match() {
         let layer = |i, o| Layer { weight: Matrix::zeros(i, o), bias: vec![0.0; o] };
         assert!(Mlp::from_layers(vec![layer(3, 4), layer(4, 2)]).is_ok());
         assert_eq!(Mlp::<f32>::from_layers(vec![]), Err(LayerError::Empty));

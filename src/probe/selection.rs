@@ -11,7 +11,7 @@ pub struct Entry<'a> {
     /// Number of weights and biases.
     pub parameters: usize,
     pub learning_rate: f64,
-    /// Correct validation answers at each validation in order; empty if training diverged.
+    /// Number of correct validation answers at each validation; empty if training diverged.
     pub correct: &'a [usize],
 }
 
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simplest_of_equals_and_its_rivals() {
+    fn simplest_tied_setting_is_chosen_with_its_rivals() {
         // 80 of 100: the standard error is 4, so 76 counts as equal and 75 does not.
         let all = [
             entry(9, 1e-2, &[80, 70]),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn diverged_recipes_are_never_chosen() {
+    fn diverged_settings_are_never_chosen() {
         assert_eq!(choose(&[entry(1, 0.1, &[]), entry(2, 0.1, &[0])], 5).unwrap().recipe, 1);
         assert_eq!(choose(&[entry(1, 0.1, &[])], 5), None);
     }

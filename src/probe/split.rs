@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn uncorrelated_parts_stay_inside(n in 200usize..1_000, seed: u64) {
+        fn uncorrelated_subset_stays_inside_its_part(n in 200usize..1_000, seed: u64) {
             let s = Split::new(n, seed).unwrap();
             let target: Vec<_> = (0..n).map(|i| Some(usize::from(i % 3 == 0))).collect();
             let other: Vec<_> = (0..n).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();
@@ -334,7 +334,7 @@ mod tests {
 
     /// If every sixth example has the property, the intervention part keeps only these examples and validates on enough of them.
     #[test]
-    fn defined_examples_are_split_anew() {
+    fn split_uses_only_labelled_examples() {
         let s = Split::new(6_000, 3).unwrap();
         let target: Vec<_> = (0..6_000).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect();
         let part = s.intervention().defined(&target, 3).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_shared_by_any_two_parts_is_refused() {
+    fn parts_sharing_a_row_are_rejected() {
         let whole = Split::new(40, 1).unwrap();
         let [o, v, i, w, t] = [0, 1, 2, 3, 4];
         let parts = [
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_and_strangers_are_refused() {
+    fn overlapping_and_unknown_rows_are_rejected() {
         let make = |test| Split::from_rows(6, (vec![0], vec![1]), (vec![2], vec![3]), test);
         assert!(make(vec![4, 5]).is_ok());
         assert_eq!(make(vec![4, 1]), Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" }));

@@ -330,7 +330,7 @@ mod tests {
 
     /// Training ends exactly 500 steps after the last increase in accuracy; a cap reached during an increase is reported.
     #[test]
-    fn training_ends_when_nothing_rises() {
+    fn training_stops_early_without_improvement() {
         let whole = run(&[16], 1e-2, MOST_STEPS).unwrap().run;
         let best = *whole.correct.iter().max().unwrap();
         let last_rise = EPOCH * (1 + whole.correct.iter().position(|c| *c == best).unwrap());
@@ -342,7 +342,7 @@ mod tests {
 
     /// Training ends at a perfect score; `rising` is then the same as after 500 more steps.
     #[test]
-    fn training_ends_where_nothing_can_rise() {
+    fn training_stops_at_perfect_accuracy() {
         let parts = |n, seed| {
             let x = quadrants(n, seed).x().clone();
             let y = x.iter_rows().map(|r| usize::from(r[0] > 0.0)).collect();
@@ -362,7 +362,7 @@ mod tests {
 
     /// Weights are kept for exactly the validations that the rule can choose.
     #[test]
-    fn kept_weights_are_the_earliest_of_equals() {
+    fn earliest_of_tied_epochs_is_kept() {
         let data = quadrants(500, 2);
         let trained = run(&[16], 3e-3, 2_000).unwrap();
         let (run, n) = (&trained.run, 500);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn divergence_is_no_result() {
+    fn divergence_gives_no_result() {
         assert!(run(&[64, 64], 1e30, 2_000).is_none());
     }
 
@@ -402,7 +402,7 @@ mod tests {
 
     /// Weight gradients, taken from Adam's second moment after one step, match finite differences.
     #[test]
-    fn weight_gradient_is_the_slope_of_the_loss() {
+    fn weight_gradient_matches_finite_differences() {
         let data = quadrants(40, 9);
         let mlp = Mlp::fresh(3, &[5, 4], 2, &mut stream(1, "network"));
         let all: Vec<usize> = (0..40).collect();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_becomes_arguments_of_ssh_and_reads_as_it_was_written() {
+    fn address_round_trips_and_becomes_ssh_arguments() {
         let all = arguments("ssh://ada@gpu1:2222/opt/it's/probity");
         assert_eq!(
             all,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_reason() {
+    fn invalid_address_is_rejected_with_a_reason() {
         for (text, reason) in [
             ("gpu1", "ssh://"),
             ("ssh://", "host"),

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_slider_on_a_slow_link_one_request_is_under_way_and_the_latest_waits() {
+    fn slow_link_sends_only_the_latest_slider_value() {
         let mut out = Out::default();
         out.push(slider(1));
         assert_eq!(sent(&mut out), [(1, slider(1))]);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_goes_again_under_the_same_number_and_what_was_does_not() {
+    fn only_unacknowledged_commands_are_resent() {
         let mut out = Out::default();
         let spec = Box::new(Spec::shipped(LABS[0].id()));
         let run = Command::Run { job: 1, generation: 1, spec };
@@ -389,7 +389,7 @@ mod tests {
 
     /// Regression: a screen used to freeze for twenty seconds without showing that it was waiting, or for how long.
     #[test]
-    fn a_link_that_is_down_says_when_it_is_tried_again_and_who_asks_for_something_hurries_it() {
+    fn request_speeds_up_reconnection() {
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
         let mut far = Far {
             shared: shared.clone(),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_ended_is_known_afterwards() {
+    fn end_of_connection_is_recorded() {
         let parting = |change: &dyn Fn(&mut Out)| {
             let mut out = Out::default();
             change(&mut out);

@@ -147,12 +147,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn what_is_written_is_read(kind: u8, body in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn frames_round_trip(kind: u8, body in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert_eq!(read(&bytes(kind, &body)).unwrap(), Frame { kind, body });
         }
 
         #[test]
-        fn no_flipped_bit_and_no_cut_goes_unnoticed(
+        fn flipped_bits_and_truncation_are_detected(
             body in proptest::collection::vec(any::<u8>(), 0..40), at: prop::sample::Index, bit in 0..8_u32
         ) {
             let good = bytes(3, &body);
@@ -164,13 +164,13 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_never_a_frame(noise in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn random_bytes_are_not_a_frame(noise in proptest::collection::vec(any::<u8>(), 0..100)) {
             prop_assert!(read(&noise).is_err());
         }
     }
 
     #[test]
-    fn a_length_that_lies_takes_no_memory_and_a_foreign_stream_is_quoted_without_control_characters() {
+    fn false_length_allocates_nothing_and_foreign_data_is_quoted_safely() {
         let mut long = bytes(1, b"x");
         long[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
         assert!(matches!(read(&long), Err(FrameError::TooLong(_))));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_by_its_number_whatever_follows() {
+    fn other_version_is_recognised_by_its_number() {
         let mut other = bytes(1, b"{}");
         other[2] = PROTOCOL + 1;
         other.truncate(HEADER);

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_taken_once_in_order_and_from_the_one_who_steers() {
+    fn commands_are_accepted_once_in_order_from_the_controller() {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
         let (first, steers, taken) = hub.join(7, false, stream());
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_is_read_from_anywhere_and_progress_is_the_latest_of_what_goes_on() {
+    fn journal_is_readable_from_any_entry() {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
         let (link, ..) = hub.join(7, false, stream());
@@ -446,7 +446,7 @@ mod tests {
 
     /// Regression: the keeper used to store every line forever, and refused clients once it had more than a million lines.
     #[test]
-    fn lines_that_later_ones_replace_are_forgotten() {
+    fn replaced_lines_are_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
         hub.generation = 1;
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_cannot_be_written_is_told_of_and_the_journal_goes_on() {
+    fn unwritable_session_is_reported_and_the_journal_continues() {
         let folder = tempfile::tempdir().unwrap();
         let mut hub = hub(folder.path());
         let source = std::io::Error::other("No space left on device");

@@ -338,7 +338,7 @@ mod tests {
     /// Regression: during a run with constant progress, no keep-alives used to be sent. The client never had to answer, so its link was
     /// declared dead every half minute.
     #[test]
-    fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {
+    fn busy_client_still_gets_keepalives() {
         let folder = tempfile::tempdir().unwrap();
         let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
         let recorder = Recorder::create(folder.path(), "a", &header).unwrap();

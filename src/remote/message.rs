@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_is_read_as_it_was_written() {
+    fn every_message_round_trips() {
         let mut bytes = Vec::new();
         for message in all() {
             message.write(&mut bytes).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_cut_or_of_another_kind_is_an_error_and_never_a_panic() {
+    fn invalid_message_body_is_an_error() {
         for message in all() {
             let frame = message.frame();
             for kind in 0..=20 {

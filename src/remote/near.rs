@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_the_host_quotes_ssh_and_says_what_to_do() {
+    fn connection_failure_quotes_ssh_with_a_remedy() {
         for (said, hint) in [
             ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` works"),
             ("ada@gpu1: Permission denied (publickey).\n", "ssh-copy-id ada@gpu1"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_there_says_whether_it_is_the_link_or_the_program() {
+    fn remote_failure_distinguishes_link_and_program() {
         let address: Address = "ssh://ada@gpu1".parse().unwrap();
         for (code, said, words) in [
             (255, "ssh: Could not resolve hostname gpu1: Name or service not known", "no such host"),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ssh_says_cannot_control_the_terminal_and_is_bounded() {
+    fn ssh_output_is_sanitised_and_bounded() {
         let said = Mutex::new(String::new());
         let noise = b"\x1b[2Jx\n".repeat(5000);
         collect(noise.as_slice(), &said);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_says_which_end_to_update() {
+    fn version_mismatch_names_the_end_to_update() {
         let address: Address = "ssh://gpu1".parse().unwrap();
         let text = |v| explain(&address, &FrameError::Version(v).into(), None, "").to_string();
         assert!(text(PROTOCOL + 1).contains("update this program"));

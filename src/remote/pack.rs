@@ -131,7 +131,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn what_is_packed_comes_out_as_it_was_and_at_once(
+        fn packed_data_round_trip_without_delay(
             texts in proptest::collection::vec("[a-c0-9]{0,200}", 1..12), together in 1_usize..5
         ) {
             let all: Vec<Message> = texts.iter().enumerate().map(|(k, t)| line(k as u64, t)).collect();
@@ -144,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_within_is_an_error_and_never_a_panic(noise in proptest::collection::vec(any::<u8>(), 1..100)) {
+        fn corrupted_packed_data_are_an_error(noise in proptest::collection::vec(any::<u8>(), 1..100)) {
             let bytes = frames(&[Message::Packed(noise)]);
             let mut source = bytes.as_slice();
             prop_assert!(Unpacker::default().read(&mut source).is_err());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_like_those_before_take_a_fraction_of_their_length() {
+    fn repeated_lines_compress_well() {
         let findings = |k: u64| {
             let head = r#""event":"finding","generation":1,"finding":{"lab":"interventions","kind":"reliability""#;
             let body = r#""method":"alterrep","oracle":"mlp","parameter":"strength","completeness":"#;
@@ -165,7 +165,7 @@ mod tests {
 
     /// Regression: unpacking a message of a few bytes used to exhaust the memory.
     #[test]
-    fn what_would_unpack_to_more_than_any_message_is_refused() {
+    fn oversized_unpacked_message_is_rejected() {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();
         let bytes = frames(&[Message::Packed(bomb)]);
         let text = Unpacker::default().read(&mut bytes.as_slice()).unwrap_err().to_string();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_messages_are_read_among_packed_ones_and_nothing_is_packed_twice() {
+    fn plain_and_packed_messages_can_be_mixed() {
         let mut packer = Packer::default();
         let mut bytes = frames(&[Message::Ping]);
         Message::Packed(packer.pack(&frames(&[Message::Pong])).unwrap()).write(&mut bytes).unwrap();

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_arrives_whole_or_not_at_all() {
+    fn file_transfer_is_atomic() {
         let folder = tempfile::tempdir().unwrap();
         let from = folder.path().join("from");
         std::fs::write(&from, vec![7; PIECE + 5]).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_folder() {
+    fn names_cannot_leave_the_folder() {
         assert_eq!(inner("a/b.tsv"), Some("a/b.tsv".into()));
         for name in ["", "/etc/passwd", "../x", "a/../../x", ".", "a\0b"] {
             assert_eq!(inner(name), None, "{name:?}");

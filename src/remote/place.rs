@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_taken_by_an_engine_or_a_session_gets_a_number() {
+    fn existing_engine_or_session_name_gets_a_number() {
         let state = tempfile::tempdir().unwrap();
         let root = state.path().join("remote");
         std::fs::create_dir_all(&root).unwrap();
@@ -101,7 +101,7 @@ mod tests {
 
     /// Regression: the other machine used to receive the path of the session folder.
     #[test]
-    fn what_is_told_of_a_session_names_it_and_not_its_folder() {
+    fn session_messages_omit_the_folder() {
         let source = io::Error::other("No space left on device");
         let told = told(&SessionError::Write { path: "/home/ada/a.probity.jsonl".into(), source });
         assert!(told.contains("a.probity.jsonl: ") && told.contains("No space left"), "{told}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_too_long_for_a_socket_says_what_to_shorten() {
+    fn long_socket_path_error_names_what_to_shorten() {
         let root = PathBuf::from(format!("/{}", "x".repeat(MAX_SOCKET)));
         assert!(reserve(&root, "a").unwrap_err().to_string().contains("PROBITY_STATE_DIR"));
     }

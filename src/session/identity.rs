@@ -16,8 +16,8 @@ pub(super) fn identity(lab: LabId, model: &str, body: &Value) -> Option<String> 
     (kind.columns)().iter().any(|column| column.id).then(|| labs::identity(kind, model, body))
 }
 
-/// Returns the identity of a recorded finding and whether it is final, without parsing its estimates; `None` if the line is not a finding
-/// or a finding of its kind does more than replace an earlier one.
+/// Returns the identity of a recorded finding and whether it is final, without parsing its estimates. Returns `None` if the line is not a
+/// finding, or if findings of its kind have effects beyond replacing earlier ones.
 pub(super) fn identity_in(line: &[u8]) -> Option<(String, bool)> {
     let Line { finding: Keys(body) } = serde_json::from_slice(line).ok()?;
     let lab = LabId::named(body.get("lab")?.as_str()?)?;

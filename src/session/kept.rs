@@ -21,9 +21,9 @@ pub(super) struct Kept {
 
 #[derive(Debug, Default)]
 struct Results {
-    /// Findings, each with true if it stays when the run's results are dropped.
+    /// Findings, each with a flag: true if the finding stays when the run's results are dropped.
     findings: Vec<(Spot, bool)>,
-    /// The latest progress and answer, which replace earlier ones. The line before each is kept too, in case the latest is damaged.
+    /// The latest progress and the one before it, in case the latest line is damaged; likewise for answers.
     progress: [Option<Spot>; 2],
     answer: Option<(u64, Spot)>,
     earlier: Option<Spot>,
@@ -59,7 +59,7 @@ impl Kept {
             Glance::Answer { generation, ticket } => {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
-                    // A board counts a stale answer only if it knows the answer before it.
+                    // A board counts a stale answer only if it has received the previous answer.
                     Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
                     Some((before, run)) => {
                         run.earlier = before.map(|(_, spot)| spot);
@@ -91,8 +91,8 @@ impl Kept {
     }
 }
 
-/// Drops the provisional findings of a run that later ones replace, unless they stay. The later one takes the place of the earlier one, as on
-/// a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
+/// Drops the provisional findings of a run that later findings replace, unless they must stay. The replacement takes the position of the
+/// finding that it replaces, as on a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
 fn latest(findings: &[(Spot, bool)], mut identity: impl FnMut(Spot) -> Option<(String, bool)>) -> Vec<(u64, Spot)> {
     let mut kept: Vec<(u64, Spot)> = Vec::with_capacity(findings.len());
     let mut provisional = HashMap::new();

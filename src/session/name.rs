@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_agree_with_known_ones() {
+    fn dates_match_known_examples() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_outside_stay_in_the_folder() {
+    fn malicious_names_stay_in_the_folder() {
         for (name, safe) in [
             ("agreement-2", "agreement-2"),
             ("../../etc/passwd", "-.-..-etc-passwd"),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_its_extension_has_it_once() {
+    fn extension_is_not_repeated() {
         assert_eq!(file(Path::new("/x"), "a.probity.jsonl"), Path::new("/x/a.probity.jsonl"));
         assert_eq!(file(Path::new("/x"), "a"), Path::new("/x/a.probity.jsonl"));
     }

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_taken_get_a_number_and_nothing_is_overwritten() {
+    fn existing_names_get_a_number() {
         let folder = tempfile::tempdir().unwrap();
         let mut first = Recorder::create(folder.path(), "a", &header()).unwrap();
         let mut second = Recorder::create(folder.path(), "a", &header()).unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_on_disk_before_the_call_returns() {
+    fn lines_are_on_disk_when_the_call_returns() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_thinned_but_the_latest_is_kept() {
+    fn progress_is_thinned_to_the_latest() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         for k in 0..100_u64 {
@@ -318,7 +318,7 @@ mod tests {
 
     /// Regression: a withheld line used to be written after later lines, but with its earlier time.
     #[test]
-    fn times_never_fall() {
+    fn recorded_times_never_decrease() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         for (t, done) in [(0.0, 1), (0.1, 2)] {
@@ -336,7 +336,7 @@ mod tests {
     /// Regression: of the answers before the first run, only the first and the last used to be recorded, so boards in a replay had
     /// different counts.
     #[test]
-    fn answers_to_no_run_all_stay() {
+    fn answers_without_a_run_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         let answer = r#"{"event":"answer","ticket":0,"answer":{"about":"experiment","generation":0,"findings":[]}}"#;
@@ -353,7 +353,7 @@ mod tests {
 
     /// Regression: a busy hour used to write 285 MB, which readers refused.
     #[test]
-    fn replaced_findings_do_not_stay_and_the_board_is_the_same() {
+    fn replaced_findings_are_dropped() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
         let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
         let mut board = engine::board::Board::default();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_run_keeps_the_latest_of_its_refinements() {
+    fn cancelled_run_keeps_its_latest_findings() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("agreement"));
         let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
         let mut board = engine::board::Board::default();
@@ -401,7 +401,7 @@ mod tests {
 
     /// After a power loss, the disk contains all flushed bytes and then any part of the others, truncated or as zeros.
     #[test]
-    fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
+    fn ended_runs_survive_a_power_failure() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
         let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
         let size = |recorder: &Recorder| std::fs::metadata(recorder.path()).unwrap().len() as usize;
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_no_reader_takes_is_not_written() {
+    fn oversized_line_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.note(3.0, &"x".repeat(MAX_LINE)).unwrap();

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_player_follows_time_speed_pause_and_seek() {
+    fn player_respects_speed_pause_and_seek() {
         let mut player = Player::new(session(&[0.0, 1.0, 1.0, 5.0]));
         assert_eq!(player.advance(0.0).count(), 1);
         assert_eq!(player.wait(), Some(1.0));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_replay_gives_everything_and_a_seek_begins_anew() {
+    fn instant_replay_is_complete_and_seek_restarts() {
         let session = session(&[0.0, 1000.0, 100_000.0]);
         let mut recorded = Recorded::new(session.clone(), f64::INFINITY);
         let mut steps = recorded.take_steps().unwrap();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn events_alone_come_in_order_through_the_engine_trait() {
+    fn replay_sends_events_in_order() {
         let mut recorded = Recorded::new(session(&[0.0, 0.1, 0.2]), f64::INFINITY);
         let mut events = recorded.take_events().unwrap();
         for t in ["at 0", "at 0.1", "at 0.2"] {

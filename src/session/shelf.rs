@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_says_its_name_date_lab_and_end() {
+    fn session_lists_name_date_lab_and_end() {
         let done = finished(Outcome::Done);
         let found = session(&[HEADER, "half a li", &done, r#"{"t":2.0,"command":"shutdown"}"#]);
         assert_eq!((found.name.as_str(), found.created.as_str()), ("a", "2026-01-02T03:04:05Z"));
@@ -247,7 +247,7 @@ mod tests {
 
     /// Regression: a session used to be labelled "cancelled" because of its last run, although other runs had finished.
     #[test]
-    fn a_session_is_called_by_its_last_finished_run() {
+    fn session_is_titled_by_its_last_finished_run() {
         let run = |lab: labs::LabId, generation: u64| {
             let spec = Box::new(Spec::shipped(lab));
             let mut value = serde_json::to_value(engine::message::Command::Run { job: 1, generation, spec }).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_run_says_how_the_session_ended() {
+    fn session_end_is_that_of_its_last_run() {
         let (done, cancelled) = (finished(Outcome::Done), finished(Outcome::Cancelled));
         let problem = base::Problem::new("x", "y", "z");
         let failed = finished(Outcome::Failed(problem));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_come_first_and_other_files_do_not_count() {
+    fn newest_sessions_come_first_and_other_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str, seconds: u64| {
             let path = folder.path().join(name);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_renamed_without_overwriting_and_deleted() {
+    fn renaming_does_not_overwrite_and_deletion_works() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| name::file(folder.path(), name);
         std::fs::write(file("a"), HEADER).unwrap();

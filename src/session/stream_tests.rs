@@ -44,7 +44,7 @@ fn folded(session: &Session, t: f64) -> Board {
 }
 
 #[test]
-fn what_is_passed_over_does_not_change_the_board() {
+fn skipped_lines_do_not_change_the_board() {
     let file = long(3, 1, |k, line| k % 7 == 0 || !is_finding(line));
     let session = Session::read(file.path()).unwrap();
     for t in [3.0, 61.0, 75.5, f64::INFINITY] {
@@ -60,7 +60,7 @@ fn what_is_passed_over_does_not_change_the_board() {
 
 /// Regression: two thirds of the findings of a finished run used to be parsed although later ones replace them.
 #[test]
-fn provisional_findings_that_later_ones_replace_are_passed_over() {
+fn replaced_provisional_findings_are_skipped() {
     for name in ["agreement", "prompts", "power", "saliency"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sessions/{name}.probity.jsonl"));
         let session = Session::read(&path).unwrap();
@@ -85,7 +85,7 @@ fn provisional_findings_that_later_ones_replace_are_passed_over() {
 }
 
 #[test]
-fn findings_are_parsed_alike_from_text_and_from_a_tree() {
+fn findings_parse_equally_from_text_and_tree() {
     for (name, every) in [("agreement", 5), ("prompts", 1), ("power", 1), ("saliency", 2)] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sessions/{name}.probity.jsonl"));
         for line in std::fs::read_to_string(path).unwrap().lines().filter(|line| is_finding(line)).step_by(every) {
@@ -99,7 +99,7 @@ fn findings_are_parsed_alike_from_text_and_from_a_tree() {
 }
 
 #[test]
-fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
+fn skipped_results_of_old_runs_can_be_loaded() {
     let one = |k, line: &str| {
         !is_finding(line) || line.contains("\"kind\":\"versus\"") || line.contains("\"kind\":\"rival\"") && k % 40 == 0
     };
@@ -127,7 +127,7 @@ fn the_results_of_old_runs_are_passed_over_and_can_be_had() {
 }
 
 #[test]
-fn a_damaged_line_replaces_nothing() {
+fn damaged_line_does_not_supersede_findings() {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, last) = text.split_at(text.rfind("{\"t\"").unwrap());
     let progress = text.lines().rfind(|line| line.contains("\"event\":\"progress\"")).unwrap();
@@ -137,7 +137,7 @@ fn a_damaged_line_replaces_nothing() {
 
 /// Regression: 255 MB of blank lines used to take 42 s.
 #[test]
-fn blank_lines_are_passed_over_at_once_and_counted() {
+fn blank_lines_are_skipped_and_counted() {
     let head = serde_json::to_string(&Header::new("cpu", String::new(), None)).unwrap();
     let text = format!("{head}{}nonsense\n", "\n".repeat(1 << 20));
     let session = Session::parse(text.as_bytes(), Path::new("s")).unwrap();
@@ -150,7 +150,7 @@ fn blank_lines_are_passed_over_at_once_and_counted() {
 
 /// Regression: the header of a file without line ends used to be sought through the whole file.
 #[test]
-fn a_file_that_does_not_begin_with_a_header_is_refused_after_its_first_bytes() {
+fn file_without_header_is_rejected_early() {
     for byte in [0, b'\n', b'x'] {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![byte; 1 << 20]).unwrap();
@@ -163,7 +163,7 @@ fn a_file_that_does_not_begin_with_a_header_is_refused_after_its_first_bytes() {
 
 /// Regression: a session larger than 256 MiB or longer than a million lines used to lose its end.
 #[test]
-fn a_session_of_a_gigabyte_opens_at_its_end() {
+fn gigabyte_session_opens_at_its_end() {
     let Ok(size) = std::env::var("PROBITY_LONG_SESSION") else {
         // A session too large to be checked line by line is enough for this test; 250 runs make a gigabyte.
         return opens_at_its_end(14);

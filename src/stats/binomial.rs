@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn small_cases_are_those_of_the_definition() {
+    fn small_cases_match_the_definition() {
         for (k, n, p, want) in
             [(2, 5, 0.3, 0.3087), (0, 3, 0.5, 0.125), (7, 7, 0.1, 1e-7), (20, 40, 0.5, 0.125_370_687_619_579_26)]
         {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn large_cases_keep_their_digits() {
+    fn large_cases_keep_their_precision() {
         // The central probability for 10^7 trials, by Stirling's series for n!: sqrt(2/(πn)) (1 - 1/(4n) + …).
         let n = 10_000_000u64;
         let middle = (2.0 / (PI * n as f64)).sqrt() * (1.0 - 0.25 / n as f64);
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sum_is_the_incomplete_beta_function(n in 1u64..400, share in 0.0f64..1.0, p in 0.001f64..0.999) {
+        fn sum_equals_the_incomplete_beta_function(n in 1u64..400, share in 0.0f64..1.0, p in 0.001f64..0.999) {
             let k = (share * n as f64) as u64;
             let want = if k >= n { 1.0 } else {
                 crate::special::beta_cdf(1.0 - p, (n - k) as f64, (k + 1) as f64)
@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn the_centred_beta_function_has_no_seam(a in 10.0f64..60.0, b in 10.0f64..60.0) {
+        fn centred_beta_function_is_continuous(a in 10.0f64..60.0, b in 10.0f64..60.0) {
             let plain = crate::special::ln_gamma(a) + crate::special::ln_gamma(b)
                 - crate::special::ln_gamma(a + b) + (a + b) * 2f64.ln();
             prop_assert!((ln_beta_centred(a, b) - plain).abs() < 1e-11);

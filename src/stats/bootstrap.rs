@@ -231,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_are_resamples() {
+    fn counts_form_resamples() {
         let r = Resamples::new(50, 200, 3);
         let sums = r.each(|w| w.iter().sum::<f32>());
         assert!(sums.len() == 200 && sums.iter().all(|s| *s == 50.0));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn block_sums_are_sums_over_the_resample() {
+    fn block_sums_equal_sums_over_the_resample() {
         let (n, cols) = (90, 3);
         let mut rng = stream(4, "values");
         let columns = Matrix::from_vec(n, cols, (0..n * cols).map(|_| unit(&mut rng) as f32).collect());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_too_large_is_drawn_again_with_the_same_numbers() {
+    fn unstored_draws_are_repeated_identically() {
         let kept = Resamples::new(300, 100, 9);
         let drawn = Resamples { table: None, ..kept.clone() };
         let mut rng = stream(1, "values");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_gives_nan() {
+    fn empty_input_gives_nan() {
         assert!(Resamples::new(0, 10, 0).mean(&[], 0.95).mean.is_nan());
         assert!(Resamples::new(3, 0, 0).mean(&[1.0, 2.0, 3.0], 0.95).lo.is_nan());
     }

@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_one_draw_after_the_other(
+        fn counts_equal_sequential_draws(
             list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 0..300), seed: u64, skipped in 0usize..70,
         ) {
             let at = || {
@@ -115,7 +115,7 @@ mod tests {
 
         /// Rejected words are too rare to occur by chance, so the test inserts them.
         #[test]
-        fn words_that_are_passed_over_are_passed_over_here_too(
+        fn skipped_random_words_are_skipped_identically(
             list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 1..200),
             places in prop::collection::vec(0usize..200, 1..9), seed: u64,
         ) {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_come_true_as_often_as_they_say() {
+    fn hit_rates_match_their_probabilities() {
         let mut chances = Chances::default();
         (0..6_000).for_each(|_| chances.push(2, 3));
         assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "within six standard deviations");

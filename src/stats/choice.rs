@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn best_and_worst_are_chosen_by_the_items_of_the_other_half() {
+    fn best_and_worst_are_chosen_on_the_other_half() {
         let mut a = Answers::new(3);
         for (right, first) in [([true, false, true], true), ([true, false, false], true), ([false, true, false], false)]
         {
@@ -176,7 +176,7 @@ mod tests {
 
     /// Six equal prompts at .87 on 57 facts show a gap of eleven points by chance, and none on other facts.
     #[test]
-    fn equal_alternatives_have_the_gap_of_chance_and_none_on_other_items() {
+    fn equal_alternatives_have_no_gap_on_held_out_items() {
         let groups: Vec<Answers> = (0..40).map(|s| drawn(&[0.87; 6], 57, s)).collect();
         let chance = gap_by_chance(&groups, 200, 0.95, 0);
         let same = gap_by_all(&groups);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_alternatives_are_told_from_chance() {
+    fn unequal_alternatives_are_significant() {
         let groups: Vec<Answers> = (0..20).map(|s| drawn(&[0.9, 0.7, 0.5], 40, s)).collect();
         let chance = gap_by_chance(&groups, 200, 0.95, 0);
         let crossed = gap_by_others(&groups);
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_permute_is_nan() {
+    fn empty_permutation_gives_nan() {
         assert!(gap_by_chance(&[], 10, 0.95, 0).mean.is_nan());
         assert!(gap_by_chance(&[drawn(&[0.5; 2], 9, 0)], 0, 0.95, 0).mean.is_nan());
     }
 
     proptest! {
         #[test]
-        fn chance_is_deterministic_and_between_none_and_all(
+        fn chance_is_deterministic_and_a_probability(
             p in proptest::collection::vec(0.0f64..1.0, 1..6), items in 1usize..20, seed: u64,
         ) {
             let groups = [drawn(&p, items, seed), drawn(&p, 2 * items, seed ^ 1)];

@@ -68,7 +68,7 @@ mod tests {
 
     /// Reference: the variance of a ratio in Cochran (1977), 6.3, by hand.
     #[test]
-    fn the_linearised_variance_is_that_of_a_ratio() {
+    fn linearised_variance_matches_the_ratio_formula() {
         let (values, clusters) = ([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], [0, 0, 1, 1, 1, 2]);
         let z = linearised(&values, &clusters);
         let mean = z.iter().sum::<f64>() / 3.0;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_design_effect_lies_between_independent_and_equal_rows() {
+    fn design_effect_is_bounded_by_its_extremes() {
         let of = |values: &[f64], clusters: &[usize]| design_effect(sums(values, clusters).into_iter());
         let single: Vec<usize> = (0..40).collect();
         let halves: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();

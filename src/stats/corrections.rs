@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn corrections_keep_order_and_never_help(p in proptest::collection::vec(0.0..=1.0f64, 1..40)) {
+        fn corrections_keep_order_and_never_reduce_p(p in proptest::collection::vec(0.0..=1.0f64, 1..40)) {
             let (h, q) = (holm(&p), benjamini_hochberg(&p));
             for i in 0..p.len() {
                 prop_assert!(p[i] <= q[i] + 1e-15 && q[i] <= h[i] + 1e-12 && h[i] <= 1.0);

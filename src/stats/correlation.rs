@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_p_value_is_that_of_the_t_distribution() {
+    fn p_value_matches_the_t_distribution() {
         // Twelve pairs with r = .5: half of one list plus √¾ of an orthogonal one.
         let x: Vec<f64> = (0..12).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         let other = |i: usize| if i % 4 < 2 { 1.0 } else { -1.0 };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_alone_matter_to_spearman_and_ties_share_theirs() {
+    fn spearman_uses_ranks_and_averages_ties() {
         assert_eq!(ranks(&[3.0, 1.0, 3.0, 9.0]), [2.5, 1.0, 2.5, 4.0]);
         let (x, y) = ([1.0, 2.0, 3.0, 4.0], [0.1, 7.0, 8.0, 1e9]);
         assert!((spearman(&x, &y).unwrap().r - 1.0).abs() < 1e-12);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_has_no_correlation() {
+    fn constant_data_have_no_correlation() {
         assert_eq!(pearson(&[1.0, 2.0], &[2.0, 1.0]), Err(Undefined::Few));
         assert_eq!(pearson(&[], &[]), Err(Undefined::Few));
         // The mean of ten values of .1 is not exactly .1, so the values themselves are compared.
@@ -120,14 +120,14 @@ mod tests {
 
     /// Regression: at a mean of 1e9, differences of a few units used to lose half of their digits.
     #[test]
-    fn a_large_mean_costs_no_digits() {
+    fn large_mean_does_not_reduce_precision() {
         let far = pearson(&[1e9, 1e9 + 1.0, 1e9 + 3.0, 1e9 + 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();
         let near = pearson(&[0.0, 1.0, 3.0, 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();
         assert!((far.r - near.r).abs() < 1e-15 && (far.p - near.p).abs() < 1e-14, "{far:?} {near:?}");
     }
 
     #[test]
-    fn no_size_of_numbers_overflows_or_vanishes() {
+    fn extreme_magnitudes_do_not_overflow_or_underflow() {
         for scale in [1e-320, 1e-200, 1.0, 1e200, 1e307] {
             let found = pearson(&[-scale, 2.0 * scale, 5.0 * scale], &[3.0, 1.0, -4.0]).unwrap();
             assert!(found.r < -0.9 && found.p < 0.3, "{scale}: {found:?}");
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_keep_it_and_order_does_not_matter(
+        fn correlation_is_invariant_to_linear_maps_and_order(
             pairs in proptest::collection::vec((-10.0f64..10.0, -10.0f64..10.0), 3..30), a in 0.1f64..9.0, b in -5.0f64..5.0,
         ) {
             let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();

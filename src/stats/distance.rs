@@ -25,7 +25,7 @@ mod tests {
 
     /// The expected values are the squares of SciPy's `jensenshannon(p, q, base=2)`.
     #[test]
-    fn jensen_shannon_is_scipys() {
+    fn jensen_shannon_matches_scipy() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         close(jensen_shannon(&[0.9, 0.1], &[1.0, 0.0]), 0.051_899_160_321_315_61);
         close(jensen_shannon(&[0.7, 0.2, 0.1], &[0.1, 0.3, 0.6]), 0.332_751_101_602_679_73);

@@ -38,7 +38,7 @@ mod tests {
 
     /// Regression: an undefined score is written as null, which used to make its line unreadable.
     #[test]
-    fn what_is_not_defined_can_be_read_back() {
+    fn undefined_values_round_trip() {
         let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };
         let text = serde_json::to_string(&unknown).unwrap();
         let back: Estimate = serde_json::from_str(&text).unwrap();

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn far_from_zero_it_is_the_ordinary_interval() {
+    fn interval_far_from_zero_is_the_ordinary_one() {
         let (lo, hi) = effect(-5.0, 0.95);
         // At z = 5, folding still moves the lower end slightly, because that end is near 3.
         assert!((lo - 3.04).abs() < 0.05 && (hi - 6.96).abs() < 2e-3, "{lo} {hi}");
@@ -91,7 +91,7 @@ mod tests {
 
     /// Coverage, summed over a fine grid of deviates around t, equals the level.
     #[test]
-    fn coverage_is_the_level_whatever_the_effect() {
+    fn coverage_equals_the_level_for_all_effects() {
         for t in [0.0, 0.1, 0.37, 1.0, 1.83, 3.0] {
             let (step, mut covered) = (0.04, 0.0);
             for i in 0..350 {

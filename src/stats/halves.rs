@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn halves_are_even_within_every_stratum(
+        fn halves_are_balanced_within_every_stratum(
             strata in proptest::collection::vec(0usize..3, 8..300),
             seed: u64,
         ) {

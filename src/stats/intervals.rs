@@ -76,14 +76,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nonsense_is_nan() {
+    fn invalid_input_gives_nan() {
         for f in [wilson, clopper_pearson, largest_share] {
             assert!(f(0, 0, 0.95).lo.is_nan() && f(3, 2, 0.95).hi.is_nan() && f(1, 2, 1.0).lo.is_nan());
         }
     }
 
     #[test]
-    fn wilson_holds_the_proportion_at_both_ends() {
+    fn wilson_includes_the_observed_extremes() {
         for n in 1..2_000 {
             for (k, p) in [(0, 0.0), (n, 1.0)] {
                 let e = wilson(k, n, 0.9);
@@ -95,7 +95,7 @@ mod tests {
     /// With 20 trials and a true proportion of .052, Wilson's interval has a coverage of only .917, because the interval for three
     /// successes begins at .0524.
     #[test]
-    fn few_successes_have_the_exact_interval() {
+    fn small_counts_use_the_exact_interval() {
         assert!(wilson(3, 20, 0.95).lo > 0.05 && share(3, 20, 0.95).lo < 0.05 && share(17, 20, 0.95).hi > 0.95);
         assert_eq!(share(5, 20, 0.95), wilson(5, 20, 0.95));
         assert_eq!(share(4, 8, 0.95), clopper_pearson(4, 8, 0.95));
@@ -104,7 +104,7 @@ mod tests {
 
     /// The largest observed of four equal proportions is well above a quarter by chance; its plain interval ignores that it was selected.
     #[test]
-    fn the_largest_of_equal_shares_is_chosen_for_its_luck() {
+    fn largest_share_interval_corrects_for_selection() {
         let (own, chosen) = (clopper_pearson(281, 1_000, 0.95), largest_share(281, 1_000, 0.95));
         assert!(own.lo > 0.25 && chosen.lo < 0.25 && chosen.hi == own.hi, "{own:?} {chosen:?}");
         let p = chosen.lo;
@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_hold_the_proportion(n in 1u64..5_000, part in 0.0f64..=1.0, level in 0.5f64..0.999) {
+        fn intervals_contain_the_proportion(n in 1u64..5_000, part in 0.0f64..=1.0, level in 0.5f64..0.999) {
             let k = (part * n as f64) as u64;
             for f in [wilson, clopper_pearson, share] {
                 let e = f(k, n, level);

@@ -113,7 +113,7 @@ mod tests {
 
     /// Reference: Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design effect).
     #[test]
-    fn the_interval_is_that_of_the_formula() {
+    fn interval_matches_the_formula() {
         let mut sums = vec![0; 30];
         sums[..9].copy_from_slice(&[3, 3, 2, 1, 1, 1, 1, -1, -2]);
         let j = joint(&sums, 5);
@@ -136,7 +136,7 @@ mod tests {
 
     /// Regression: the interval's width used to fall from .286 to .134 when the sixth of thirty clusters (five items each) differed.
     #[test]
-    fn a_sixth_cluster_that_differs_does_not_halve_the_interval() {
+    fn sixth_differing_cluster_does_not_halve_the_interval() {
         let width = |differing: usize| {
             let mut sums = vec![0; 30];
             sums[..differing].fill(1);
@@ -150,7 +150,7 @@ mod tests {
 
     /// Regression: with four of thirty equal clusters differing, all on one side, Student's t gave p = .044; chance alone gives .125.
     #[test]
-    fn no_p_value_is_smaller_than_chance_has_it() {
+    fn p_value_is_at_least_the_exact_one() {
         let mut sums = vec![0; 30];
         sums[..4].fill(3);
         let j = joint(&sums, 5);
@@ -165,7 +165,7 @@ mod tests {
     /// .02, p10 = .06 and thirty clusters of five items. The observed design effect, used from six differing clusters on, covered 76.6 %
     /// with 0, .04 and thirty clusters of twenty.
     #[test]
-    fn uneven_rates_are_covered_as_often_as_it_says() {
+    fn unequal_rates_are_covered_at_the_level() {
         for (p01, p10, size) in [(0.02, 0.06, 5), (0.0, 0.04, 5), (0.0, 0.04, 20), (0.10, 0.05, 5)] {
             let mut rng = stream(5, &format!("joint {p01} {size}"));
             let of = |u: f64| i32::from(u < p10) - i32::from((p10..p10 + p01).contains(&u));
@@ -202,7 +202,7 @@ mod tests {
         /// The interval contains the estimate, changes sign when the sides are swapped, widens with the level and agrees with the
         /// equivalence test.
         #[test]
-        fn intervals_turn_with_the_sides(sums in proptest::collection::vec(-5i32..=5, 8..60)) {
+        fn intervals_are_antisymmetric(sums in proptest::collection::vec(-5i32..=5, 8..60)) {
             let turned: Vec<i32> = sums.iter().map(|s| -s).collect();
             let (j, t) = (joint(&sums, 5), joint(&turned, 5));
             let (e, f) = (j.interval(0.95), t.interval(0.95));
@@ -218,7 +218,7 @@ mod tests {
 
         /// With one item per unit this is Tango's interval, except for Student's quantile and a variance with the divisor n - 1.
         #[test]
-        fn units_of_one_are_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
+        fn single_item_units_equal_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
             let j = joint(&sums, 1);
             prop_assume!(!j.is_bound());
             let n = sums.len() as f64;

@@ -107,13 +107,13 @@ mod tests {
 
     /// Only the second unit contains differing values, so alpha is undefined without it.
     #[test]
-    fn alpha_that_rests_on_one_unit_has_the_widest_interval() {
+    fn alpha_from_one_unit_has_the_widest_interval() {
         let found = alpha(&of::<2>(&[&[2, 2, 2], &[2, 1, 2]]), Scale::Nominal, 0.95).unwrap();
         assert_eq!((found.mean, found.lo, found.hi), (0.0, -1.0, 1.0));
     }
 
     #[test]
-    fn values_that_cannot_differ_have_no_alpha() {
+    fn alpha_of_constant_values_is_undefined() {
         assert_eq!(alpha(&of::<3>(&[&[2, 2], &[2, 2]]), Scale::Nominal, 0.95), None);
         assert_eq!(alpha(&of::<3>(&[&[1, 0], &[0, 2]]), Scale::Ordinal, 0.95), None);
         assert_eq!(alpha::<3>(&[], Scale::Nominal, 0.95), None);

@@ -124,7 +124,7 @@ mod tests {
 
     /// Fagerland, Lydersen and Laake (2013), table 1: 1 and 7 discordant pairs, exact p .070, mid-p .039.
     #[test]
-    fn the_mid_p_value_is_that_of_its_paper() {
+    fn mid_p_value_matches_the_paper() {
         assert!((mid_p(1, 7) - 0.039_062_5).abs() < 1e-15 && (exact(1, 7) - 0.070_312_5).abs() < 1e-15);
         assert_eq!((mid_p(0, 0), mid_p(4, 4)), (1.0, 1.0));
         // At this size, half a discordant item is negligible, so mid-p and χ² agree.
@@ -133,20 +133,20 @@ mod tests {
 
     /// Regression: for equal counts, the statistic used to be the one for a gap of 1 (p = .48 for 1 against 1).
     #[test]
-    fn the_corrected_statistic_of_equal_counts_is_zero() {
+    fn corrected_statistic_is_zero_for_equal_counts() {
         let t = corrected(1, 1);
         assert_eq!((t.statistic, t.p), (0.0, 1.0));
         assert_eq!(corrected(6, 5).p, 1.0);
     }
 
     #[test]
-    fn no_discordant_pair_is_no_evidence() {
+    fn zero_discordant_pairs_give_p_one() {
         assert_eq!((exact(0, 0), chi2(0, 0).p, corrected(0, 0).p), (1.0, 1.0, 1.0));
         assert_eq!((exact(1, 0), exact(0, 1)), (1.0, 1.0));
     }
 
     #[test]
-    fn ten_million_pairs_are_no_trouble() {
+    fn ten_million_pairs_are_handled() {
         let p = exact(5_003_000, 4_997_000);
         assert!((p - chi2(5_003_000, 4_997_000).p).abs() < 1e-4, "{p}");
         assert!(exact(u64::from(u32::MAX), 0) == 0.0);
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tests_do_not_care_which_is_first(b in 0u64..3_000, c in 0u64..3_000) {
+        fn tests_are_symmetric(b in 0u64..3_000, c in 0u64..3_000) {
             prop_assert_eq!(exact(b, c), exact(c, b));
             prop_assert_eq!(mid_p(b, c), mid_p(c, b));
             prop_assert!(mid_p(b, c) <= exact(b, c));

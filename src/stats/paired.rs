@@ -73,7 +73,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which `score`, a decreasing function that is 0 at the mean, is 1 and -1.
+/// Finds the differences at which `score` is 1 and -1; `score` decreases and is 0 at the mean.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -213,8 +213,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval if every unit is between `least` and `most`. If all units are equal, the interval uses the exact upper bound on the
-    /// share of units with other values, of which none was observed.
+    /// The interval for units between `least` and `most`. If all units are equal, it uses the exact upper bound on the share of units with
+    /// other values, given that none was observed.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -269,14 +269,14 @@ mod tests {
 
     /// Tango (1998), table II: soft contact lenses, 44 pairs, 43 concordant, 0 and 1 discordant.
     #[test]
-    fn tangos_own_example() {
+    fn tango_example_from_the_paper() {
         let e = difference(&table(43, 0, 1, 0), 0.95);
         assert!((e.mean + 1.0 / 44.0).abs() < 1e-12);
         assert!((e.lo + 0.118_1).abs() < 2e-3 && (e.hi - 0.060_1).abs() < 6e-3, "{e:?}");
     }
 
     #[test]
-    fn without_discordant_items_the_interval_still_has_a_width() {
+    fn interval_without_discordant_items_has_width() {
         let e = difference(&table(90, 0, 0, 10), 0.95);
         assert!(e.mean == 0.0 && e.lo < -0.02 && e.hi > 0.02 && (e.lo + e.hi).abs() < 1e-9, "{e:?}");
         assert!(equivalence(&table(90, 0, 0, 10), 0.001) > 0.3);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn units_that_are_all_alike_leave_something_open() {
+    fn interval_for_identical_units_has_width() {
         let of = |mean, units| Shift { mean, error: 0.0, units };
         let e = of(0.0, 32).interval_within(0.95, (-1.0, 1.0));
         assert!(e.lo < -0.1 && e.hi > 0.1 && (e.lo + e.hi).abs() < 1e-12, "{e:?}");
@@ -303,7 +303,7 @@ mod tests {
 
     /// Coverage by enumeration, in settings chosen beforehand: between 93.5 and 97 % in each.
     #[test]
-    fn intervals_cover_as_often_as_they_say() {
+    fn intervals_cover_at_their_level() {
         use crate::binomial::probability;
         for n in [100u64, 500, 2_000] {
             for (p01, p10) in [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)] {
@@ -332,7 +332,7 @@ mod tests {
 
     /// Coverage by simulation, for clusters of five items with an intraclass correlation of .09.
     #[test]
-    fn intervals_over_clusters_cover_too() {
+    fn cluster_intervals_cover_at_their_level() {
         use crate::rng::{stream, unit};
         let mut rng = stream(11, "clusters");
         for clusters in [30usize, 100] {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unit_says_nothing_and_equal_ones_say_all() {
+    fn one_unit_is_undefined_and_equal_units_have_no_variance() {
         let one = Differences::of_items(vec![1.0]);
         assert!(one.standard_error().is_nan() && one.p().is_nan());
         let same = Differences::of_items(vec![0.0; 5]);
@@ -373,7 +373,7 @@ mod tests {
 
     /// `scipy.stats.ttest_ind(x, y, equal_var=False)` (SciPy 1.17): t, and df 10.81 rounded down to 10 for p.
     #[test]
-    fn two_sets_are_compared_by_welchs_test() {
+    fn two_sets_are_compared_with_welchs_test() {
         let x = Differences::of_items(vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
         let y = Differences::of_items(vec![1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         let s = Shift::apart(x.shift(), y.shift());
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_t_test_is_that_of_the_closed_form() {
+    fn t_test_matches_the_closed_form() {
         // With two values, t has one degree of freedom and is Cauchy.
         let d = Differences::of_items(vec![1.0, 3.0]);
         let t: f64 = 2.0 / 1.0;
@@ -397,7 +397,7 @@ mod tests {
 
     /// Regression: 1 - P(T <= t) used to round to 0 where the evidence was strongest.
     #[test]
-    fn small_p_values_do_not_vanish() {
+    fn small_p_values_do_not_underflow() {
         let strong = |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());
         let p = strong(1.0).p();
         assert!(0.0 < p && p < 1e-60, "{p}");
@@ -407,7 +407,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_hold_the_estimate_and_tests_agree_with_them(
+        fn intervals_contain_the_estimate_and_agree_with_tests(
             both in 0u64..200, b in 0u64..60, c in 0u64..60, neither in 0u64..200,
         ) {
             let t = table(both, b, c, neither + 1);
@@ -425,7 +425,7 @@ mod tests {
         }
 
         #[test]
-        fn clusters_of_one_are_items(values in proptest::collection::vec(-1.0f64..1.0, 2..40)) {
+        fn single_item_clusters_equal_items(values in proptest::collection::vec(-1.0f64..1.0, 2..40)) {
             let d = Differences::of_items(values.clone());
             let n = values.len() as f64;
             let mean = values.iter().sum::<f64>() / n;

@@ -304,7 +304,7 @@ mod tests {
     /// The sum has O(sqrt n) terms (20 standard deviations of the number of discordant items), each in constant time. An algorithm linear
     /// in n would not finish at n = 10⁹.
     #[test]
-    fn the_largest_n_is_a_matter_of_its_square_root() {
+    fn power_at_the_largest_n_is_fast() {
         for test in Test::ALL {
             let (p01, p10) = (0.3, 0.300_03);
             let got = power(Discord::new(p01, p10).unwrap(), MOST, 0.05, test).unwrap();
@@ -335,7 +335,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
         #[test]
-        fn summation_is_enumeration(
+        fn summation_equals_enumeration(
             rate in 0.0f64..=1.0, side in 0.0f64..=1.0, n in 1u64..60, level in 0.001f64..0.3, which in 0usize..4,
         ) {
             let test = Test::ALL[which];

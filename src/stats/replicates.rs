@@ -224,7 +224,7 @@ pub const FEW: f64 = 15.0;
 
 /// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. It is needed if all values are equal, which shows no
 /// spread, or if n times the distance of the mean from 0 or 1 is below [`FEW`]. It is the width of Clopper and Pearson's interval with `n *
-/// mean` successes, because zeros and ones spread most for a given mean.
+/// mean` successes: for a given mean, zeros and ones have the largest variance.
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
     let few = size * mean.min(1.0 - mean) < FEW;
@@ -242,7 +242,7 @@ mod tests {
 
     /// Three replicates and four resamples, with every component computed by hand.
     #[test]
-    fn the_parts_by_hand() {
+    fn variance_parts_match_hand_calculation() {
         let theta = [0.4, 0.5, 0.6];
         let draws = [0.40, 0.50, 0.60, 0.42, 0.50, 0.58, 0.38, 0.50, 0.62, 0.44, 0.54, 0.64];
         let b = Bands::new(&theta, &draws, 0.95).unwrap();
@@ -265,7 +265,7 @@ mod tests {
 
     /// Without spread over examples this is the one-sample t test of the training runs: `ttest_1samp` in SciPy on these five differences.
     #[test]
-    fn a_contrast_of_trainings_alone_is_the_paired_t_test() {
+    fn contrast_with_only_training_variance_is_a_paired_t_test() {
         let theta = [0.10, 0.02, 0.07, -0.01, 0.05];
         let rows = vec![&theta[..]; 3];
         let c = Contrast::new(&theta, &rows).unwrap();
@@ -283,7 +283,7 @@ mod tests {
     /// Regression: resampling five training runs gave p <= .05 in 13 % of runs under a true null, and the minimum of
     /// .002 in 6 %.
     #[test]
-    fn a_contrast_keeps_its_level_where_training_is_all_that_varies() {
+    fn contrast_with_only_training_variance_keeps_its_level() {
         use crate::rng::{stream, unit};
         let mut rng = stream(7, "contrast");
         let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn one_replicate_has_no_wide_band() {
+    fn single_replicate_has_no_outer_band() {
         let b = Bands::new(&[0.3], &[0.2, 0.3, 0.4], 0.9).unwrap();
         assert_eq!((b.wide, b.form, b.parts), (None, None, None));
         assert_eq!(b.shown(), b.narrow);
@@ -311,7 +311,7 @@ mod tests {
 
     /// For replicates that differ no more than expected from sampling, the normal quantile is used; otherwise df is at least K - 1.
     #[test]
-    fn without_variance_of_training_the_form_is_normal() {
+    fn zero_training_variance_gives_the_normal_form() {
         let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();
         assert_eq!(b.form, Some(Form::Normal));
         let far = Bands::new(&[0.2, 0.8], &[0.2, 0.8, 0.2, 0.8], 0.95).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn floors_at_the_edges_only() {
+    fn exact_floor_widens_intervals_near_the_bounds() {
         assert_eq!(exact_floor(0.5, 256, false, 0.95), None);
         let all = exact_floor(1.0, 256, true, 0.95).unwrap();
         assert!((all.lo - 0.025f64.powf(1.0 / 256.0)).abs() < 1e-12 && all.hi == 1.0);
@@ -332,7 +332,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bands_hold_the_mean_and_stay_in_range(
+        fn bands_contain_the_mean_and_stay_in_range(
             theta in proptest::collection::vec(0.0f64..=1.0, 2..6),
             noise in proptest::collection::vec(-0.1f64..0.1, 40),
             level in 0.5f64..0.99,

@@ -118,7 +118,7 @@ mod tests {
     const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
 
     #[test]
-    fn a_saw_tooth_has_a_first_and_a_last_passage() {
+    fn sawtooth_has_a_first_and_a_last_crossing() {
         let d = Discord::new(0.0225, 0.0025).unwrap();
         assert_eq!(required(d, AIM).unwrap(), Required { first: 503, for_good: 503 });
         // Every item is discordant: 6 items are just enough if all favour the same side.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_found_says_so() {
+    fn failed_search_is_reported() {
         let none = Discord::new(0.1, 0.1).unwrap();
         assert_eq!(required(none, AIM), Err(PowerError::NoDifference));
         let tiny = Discord::new(0.1, 0.100_000_1).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn the_first_n_has_the_power_and_one_less_has_not(
+        fn required_n_is_minimal(
             rate in 0.02f64..=1.0, lean in 0.55f64..=1.0, target in 0.3f64..0.95,
         ) {
             let aim = Aim { target, ..AIM };
@@ -153,7 +153,7 @@ mod tests {
         }
 
         #[test]
-        fn the_detectable_difference_needs_the_n_at_hand(rate in 0.05f64..0.9, n in 60u64..5_000) {
+        fn detectable_difference_requires_the_given_n(rate in 0.05f64..0.9, n in 60u64..5_000) {
             if let Some(gap) = detectable(rate, n, AIM).unwrap() {
                 let d = Discord::new(0.5 * (rate - gap).max(0.0), 0.5 * (rate + gap)).unwrap();
                 let p = power(d, n, 0.05, Test::Exact).unwrap().power;

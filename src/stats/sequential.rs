@@ -118,7 +118,7 @@ mod tests {
 
     /// If one checks after every item and stops at e >= 20, at most 5 % of runs reject a true null.
     #[test]
-    fn peeking_is_safe() {
+    fn error_rate_holds_under_peeking() {
         let mut rng = stream(5, "peeking");
         let runs = 1_000;
         let wrong = (0..runs).filter(|_| {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_found_and_stays_found() {
+    fn detected_effect_stays_detected() {
         let mut s = Sequential::default();
         let mut rng = stream(6, "effect");
         for _ in 0..2_000 {

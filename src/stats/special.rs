@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn beta_is_a_binomial_tail() {
+    fn incomplete_beta_equals_the_binomial_tail() {
         // P(Binomial(5, .3) >= 2) = I_.3(2, 4) = 0.47178
         assert!((beta_cdf(0.3, 2.0, 4.0) - 0.471_78).abs() < 1e-12);
         assert!((beta_cdf(beta_quantile(0.2, 3.5, 40.0), 3.5, 40.0) - 0.2).abs() < 1e-12);
@@ -140,7 +140,7 @@ mod tests {
 
     /// Closed forms for one, two and four degrees of freedom.
     #[test]
-    fn student_quantile_is_that_of_the_closed_forms() {
+    fn student_quantile_matches_closed_forms() {
         for p in [0.001, 0.025, 0.3, 0.6, 0.9, 0.975, 0.9999] {
             let a: f64 = 4.0 * p * (1.0 - p);
             let q = ((a.sqrt().acos() / 3.0).cos() / a.sqrt() - 1.0).max(0.0);

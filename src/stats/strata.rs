@@ -24,7 +24,7 @@ pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// Counts over all items, the units, and the ratio of the variance within tasks to that of all items pooled.
+    /// Counts over all items, the units, and the ratio of the variance within tasks to the variance of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
@@ -109,7 +109,7 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Number of units for the exact bound if there is no spread, otherwise for Student's t.
+    /// Number of units, used by the exact bound if there is no spread and by Student's t otherwise.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_over_items_and_its_error_within_tasks() {
+    fn mean_weighs_items_with_within_task_error() {
         let tasks = [task(100, 20, 5), task(300, 10, 40)];
         let strata = Strata::of(&tasks).unwrap();
         // (15 - 30) / 400; variances (.25 - .15²)/99 and (1/6 - .1²)/299.
@@ -151,7 +151,7 @@ mod tests {
 
     /// Regression: the interval for two tasks with the same difference used to have width 0, because tasks were the units.
     #[test]
-    fn tasks_that_agree_or_are_unanimous_leave_a_width() {
+    fn equal_or_unanimous_tasks_have_interval_width() {
         let alike = Strata::of(&[task(50, 0, 0), task(50, 0, 0)]).unwrap();
         let e = alike.interval(0.95);
         assert!(e.mean == 0.0 && e.lo < -0.02 && e.hi > 0.02 && alike.p() == 1.0, "{e:?}");

@@ -142,7 +142,7 @@ mod tests {
     ];
 
     #[test]
-    fn power_is_that_of_noncentral_t() {
+    fn power_matches_noncentral_t() {
         for (theta, df, want, wrong) in WORKED {
             let got = power(theta, df, 0.05);
             assert!((got.power - want).abs() < 1e-7, "{theta} {df}: {} {want}", got.power);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_has_the_power_and_what_is_seen_too() {
+    fn required_n_and_detectable_effect_have_the_power() {
         for (theta, target) in [(0.1, 0.8), (0.5, 0.9), (2.0, 0.8)] {
             let units = required(theta, 0.05, target, 1e8).unwrap();
             let at = |units: f64| power(theta * units.sqrt(), units - 1.0, 0.05).power;

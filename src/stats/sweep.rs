@@ -84,7 +84,7 @@ mod tests {
     /// Regression: 29 correlated strengths used to count as 29 tests. Under a true null the smallest p-value is below .05 in one run of
     /// twenty instead of one in four.
     #[test]
-    fn a_sweep_keeps_its_level_and_is_sharper_than_as_many_tests() {
+    fn sweep_keeps_its_level_and_beats_bonferroni() {
         let (mut joint, mut any) = (0, 0);
         let runs = 400;
         for seed in 0..runs {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn one_strength_is_the_exact_test_and_no_change_is_none() {
+    fn one_strength_is_the_exact_test() {
         let items =
             |up: usize, down: usize| std::iter::repeat_n(vec![1], up).chain(std::iter::repeat_n(vec![-1], down));
         assert!((largest(items(10, 2), 1) - exact(10, 2)).abs() < 0.01);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strong_change_is_seen_at_many_strengths() {
+    fn strong_change_is_significant_at_many_strengths() {
         assert!(largest(changes(200, 29, 0.9, 3).into_iter(), 1) < 0.001);
     }
 }

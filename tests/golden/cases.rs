@@ -17,7 +17,7 @@ crate::harness::tests! {
         folders_give_the_predictions_of_transformers,
         a_differing_output_matrix_and_nothing_else_is_noticed,
         added_tokens_have_their_ids,
-        only_texts_with_ids_beyond_the_embeddings_are_refused,
+        texts_with_ids_beyond_the_embeddings_are_rejected,
         modernbert_and_deberta_load_as_transformers_writes_them,
         a_pointer_in_place_of_weights_is_named,
         settings_with_a_mark_or_without_numbers_and_the_weights_themselves_open_a_folder,
@@ -151,7 +151,7 @@ fn added_tokens_have_their_ids(root: &Path) {
     assert_eq!((encoded.ids.len(), encoded.ids[2]), (5, 105), "{encoded:?}");
 }
 
-fn only_texts_with_ids_beyond_the_embeddings_are_refused(root: &Path) {
+fn texts_with_ids_beyond_the_embeddings_are_rejected(root: &Path) {
     let model = load(&root.join("m_tokbig")).unwrap();
     let tokenizer = model.tokenizer().unwrap();
     let beyond = (0..tokenizer.len() as u32).find(|id| !tokenizer.knows(&[*id]) && *id as usize >= 106).unwrap();

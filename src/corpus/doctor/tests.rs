@@ -45,7 +45,7 @@ not json
 "#;
 
 #[test]
-fn facts_are_judged_one_by_one() {
+fn facts_are_checked_individually() {
     let d = diagnose(FACTS, vec![]);
     let counts =
         [Finding::Duplicate, Finding::SeveralObjects, Finding::Overlap, Finding::NoAlias].map(|f| count(&d, f));
@@ -62,7 +62,7 @@ fn facts_are_judged_one_by_one() {
 }
 
 #[test]
-fn objects_are_checked_against_every_model_and_the_intersection_is_what_all_have() {
+fn object_vocabulary_is_the_intersection_of_all_models() {
     let d = diagnose(FACTS, vec![model("wide", 10), model("narrow", 4)]);
     assert_eq!(d.intersection.as_deref(), Some(&["Oslo".to_owned()][..]));
     assert_eq!((count(&d, Finding::MultiToken), count(&d, Finding::OutsideVocabulary)), (2, 2));
@@ -76,7 +76,7 @@ fn objects_are_checked_against_every_model_and_the_intersection_is_what_all_have
 
 /// Regression: the first fact of a subject with several objects used to be kept (England with Winchester).
 #[test]
-fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
+fn ambiguous_subjects_are_dropped_entirely() {
     let facts = [("England", "Winchester"), ("Norway", "Oslo"), ("England", "London"), ("England", "London")];
     let text: String = facts
         .iter()
@@ -90,7 +90,7 @@ fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
 
 /// Regression: a single ambiguous row out of 900 used to make a relation N-M.
 #[test]
-fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed() {
+fn ambiguity_is_reported_for_every_relation() {
     let row = |relation: &str, subject: &str, object: &str| {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
@@ -118,7 +118,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
 
 /// 242 of the LAMA prompts occur in two sources.
 #[test]
-fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
+fn mixed_prompts_and_objects_before_subjects_are_reported() {
     let d = diagnose(
         r#"{"prompt": "[X] is in [Y] .", "relation": "P17", "source": "manual"}
 {"prompt": "[X] is in [Y] .", "relation": "P17", "source": "mined"}
@@ -139,7 +139,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
 
 /// Regression: a file of minimal pairs used to be reported with "0 of 0 words", and a paradigm with "one label only".
 #[test]
-fn pairs_are_told_by_the_words_of_their_text() {
+fn pairs_are_identified_by_their_words() {
     let pairs = "{\"good\": \"The dog barks.\", \"bad\": \"The dog barkses.\", \"paradigm\": \"agreement\"}\n\
                  {\"good\": \"A fox barks.\", \"bad\": \"A fox bark.\", \"paradigm\": \"agreement\"}\n";
     let d = diagnose(pairs, vec![model("narrow", 5)]);
@@ -159,7 +159,7 @@ fn pairs_are_told_by_the_words_of_their_text() {
 }
 
 #[test]
-fn running_text_is_covered_word_by_word_and_masks_are_no_words() {
+fn vocabulary_coverage_counts_words_but_not_masks() {
     let d = diagnose(
         "{\"text\": \"The dog, [MASK] here.\", \"forms\": [\"is\", \"are\"]}\n{\"tokens\": [\"a\", \"[MASK]\", \".\"], \"rationales\": [[0]], \"id\": 1}\n",
         vec![model("wide", 10), model("narrow", 3)],
@@ -170,7 +170,7 @@ fn running_text_is_covered_word_by_word_and_masks_are_no_words() {
 }
 
 #[test]
-fn labels_are_counted_and_skew_is_told() {
+fn label_counts_and_skew_are_reported() {
     let rows = |past: usize, pres: usize| -> String {
         let row = |label: &str, k: usize| format!("{{\"text\": \"sentence {label} {k}\", \"label\": \"{label}\"}}\n");
         (0..past).map(|k| row("PAST", k)).chain((0..pres).map(|k| row("PRES", k))).collect()
@@ -185,7 +185,7 @@ fn labels_are_counted_and_skew_is_told() {
 }
 
 #[test]
-fn sentences_pairs_and_rationales_are_judged() {
+fn sentences_pairs_and_rationales_are_checked() {
     let d = diagnose(
         r#"{"text": "A", "label": "x"}
 {"text": "A", "label": "y"}
@@ -222,7 +222,7 @@ fn sentences_pairs_and_rationales_are_judged() {
 }
 
 #[test]
-fn words_inside_words_are_no_overlap() {
+fn parts_of_words_do_not_count_as_overlap() {
     assert!(contains_words("University of Oslo", "oslo"));
     assert!(contains_words("Oslo-Bergen line", "Bergen"));
     assert!(!contains_words("Osloer", "Oslo"));
@@ -232,7 +232,7 @@ fn words_inside_words_are_no_overlap() {
 
 /// Time and memory for a row grow linearly with its length, and each of its findings stays below about 1,000 bytes.
 #[test]
-fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
+fn huge_names_need_bounded_time_and_memory() {
     let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
     let row = |relation: &str, subject: &str, object: &str| {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")

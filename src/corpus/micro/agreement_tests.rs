@@ -63,7 +63,7 @@ proptest! {
     /// A twin is a correctly annotated sentence of the grammar. It differs only in the subject and its verb, and its own twin is the
     /// original.
     #[test]
-    fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
+    fn twins_differ_only_in_subject_and_verb(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
         for s in sentences(Frequencies::balanced(), side, seed, 60) {
             let twin = s.twin();
@@ -102,7 +102,7 @@ fn every_word_is_in_the_word_list() {
 
 /// No probing sentence occurs in training, because subject-verb pairs are split.
 #[test]
-fn sides_do_not_overlap() {
+fn halves_do_not_overlap() {
     let train = sentences(Frequencies::natural(), Side::Train, 2, 60_000);
     let held = sentences(Frequencies::natural(), Side::Held, 3, 20_000);
     let texts: HashSet<String> = train.iter().map(Sentence::text).collect();
@@ -119,7 +119,7 @@ fn sides_do_not_overlap() {
 
 /// A classifier that receives every word except subject and verb, with the word's distance from the verb, performs at chance.
 #[test]
-fn other_words_tell_nothing_about_the_number() {
+fn other_words_do_not_predict_number() {
     let features = |s: &Sentence| -> Vec<(i32, String)> {
         let places = s.tokens.iter().enumerate().filter(|(i, _)| *i != s.subject && *i != s.verb);
         let near = places.map(|(i, t)| ((i as i32 - s.verb as i32).clamp(-6, 6), t.clone()));

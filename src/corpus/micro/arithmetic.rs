@@ -50,7 +50,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn results_are_right_and_sides_share_no_sum() {
+    fn sums_are_correct_and_halves_are_disjoint() {
         let sums = |side| -> HashSet<(bool, usize, usize)> {
             let mut rng = stream(1, "arithmetic test");
             (0..20_000)

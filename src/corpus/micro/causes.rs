@@ -130,7 +130,7 @@ mod tests {
 
     /// In a held-out pair, the cause and the effect each occur in training with other members of the group.
     #[test]
-    fn held_pairs_can_be_concluded() {
+    fn held_out_pairs_can_be_inferred() {
         let mut held = 0;
         for g in GROUPS {
             for c in g.causes {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pair_stands_on_both_sides() {
+    fn halves_share_no_pair() {
         let pairs = |side| -> HashSet<(&str, &str)> {
             let mut rng = stream(1, "causes test");
             (0..6_000)

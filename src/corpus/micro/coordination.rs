@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_number_follows_from_what_is_joined(seed: u64, held: bool) {
+        fn number_follows_from_the_conjuncts(seed: u64, held: bool) {
             let side = if held { Side::Held } else { Side::Train };
             let mut rng = stream(seed, "coordination test");
             for _ in 0..30 {

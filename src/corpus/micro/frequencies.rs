@@ -149,7 +149,7 @@ mod tests {
     use stats::rng::stream;
 
     #[test]
-    fn natural_is_table_1() {
+    fn natural_frequencies_match_table_1() {
         let f = Frequencies::natural();
         let sg: f64 = f.cells()[0].iter().sum();
         let none: f64 = f.cells()[0][0] + f.cells()[1][0];
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_the_range() {
+    fn out_of_range_error_states_the_range() {
         let FrequencyError::Phi { lo, hi, .. } = Frequencies::with_phi(0.9).unwrap_err() else { panic!() };
         assert!((lo + 0.292).abs() < 1e-3 && (hi - 0.751).abs() < 1e-3, "{lo} {hi}");
         assert!(Frequencies::with_phi(f64::NAN).is_err());
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn phi_is_what_was_asked_for(phi in -0.29f64..0.75) {
+        fn phi_matches_the_request(phi in -0.29f64..0.75) {
             let f = Frequencies::with_phi(phi).unwrap();
             prop_assert!((f.phi() - phi).abs() < 1e-9);
             let natural = Frequencies::natural().cells();
@@ -190,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn draws_follow_the_shares(seed: u64, cells in proptest::array::uniform2(proptest::array::uniform3(0.0f64..1.0))) {
+        fn draws_follow_the_probabilities(seed: u64, cells in proptest::array::uniform2(proptest::array::uniform3(0.0f64..1.0))) {
             prop_assume!(Frequencies::from_cells(cells).is_ok());
             let f = Frequencies::from_cells(cells).unwrap();
             let mut rng = stream(seed, "frequencies test");

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_noun_can_be_subject_on_both_sides() {
+    fn every_noun_is_a_subject_in_both_halves() {
         for noun in NOUNS.iter() {
             let fits = || VERBS.iter().filter(|v| v.subjects & noun.kind as u8 != 0);
             let held = fits().filter(|v| is_held_out(noun, v)).count();

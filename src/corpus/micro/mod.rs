@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_construction_marks_words_of_its_text() {
+    fn constructions_mark_words_in_their_text() {
         let mut rng = stats::rng::stream(3, "constructions test");
         let whole: std::collections::HashSet<&str> = whole_words().into_iter().collect();
         for construction in Construction::ALL {

@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_connective_follows_from_the_events(seed: u64, held: bool) {
+        fn connective_follows_from_the_events(seed: u64, held: bool) {
             let side = if held { Side::Held } else { Side::Train };
             let mut rng = stream(seed, "order test");
             for _ in 0..30 {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_have_every_pair_of_events() {
+    fn both_halves_contain_every_event_pair() {
         for [first, second] in EVENTS {
             let held = ACTORS.iter().filter(|a| held_out("clause order 3", &[a[0], first, second])).count();
             assert!((1..ACTORS.len() - 4).contains(&held), "{first}: {held} of {} held out", ACTORS.len());

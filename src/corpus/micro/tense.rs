@@ -80,7 +80,7 @@ mod tests {
     use stats::rng::stream;
 
     #[test]
-    fn every_past_belongs_to_a_verb_of_the_lexicon_and_is_none_itself() {
+    fn past_forms_map_to_distinct_lexicon_verbs() {
         assert_eq!(VERBS.len(), PASTS.len());
         for (_, past) in PASTS {
             assert!(!lexicon::VERBS.iter().any(|v| v.forms.contains(past)), "{past}");
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tense_follows_from_the_expression_of_time(seed: u64, held: bool) {
+        fn tense_follows_from_the_time_expression(seed: u64, held: bool) {
             let side = if held { Side::Held } else { Side::Train };
             let mut rng = stream(seed, "tense test");
             for _ in 0..30 {

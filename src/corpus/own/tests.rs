@@ -24,7 +24,7 @@ fn read(text: &str, most: usize) -> Result<(ExampleSet, Provenance), OwnError> {
 }
 
 #[test]
-fn every_row_is_taken_or_counted_with_its_reason_and_line() {
+fn dropped_rows_are_counted_with_reason_and_line() {
     let mut rows = balanced(300);
     rows.insert(2, "no row".into());
     rows.insert(3, "{\"text\": \"The dog is here .\"}".into());
@@ -43,7 +43,7 @@ fn every_row_is_taken_or_counted_with_its_reason_and_line() {
 }
 
 #[test]
-fn a_sample_is_seeded_and_keeps_the_shares() {
+fn sample_is_seeded_and_stratified() {
     let text = balanced(1_200).join("\n");
     let (set, from) = read(&text, 600).unwrap();
     assert_eq!((set.examples.len(), from.fit, from.taken), (600, 1_200, 600));
@@ -57,7 +57,7 @@ fn a_sample_is_seeded_and_keeps_the_shares() {
 }
 
 #[test]
-fn what_cannot_be_run_names_the_file_and_the_fix() {
+fn unusable_set_error_names_file_and_remedy() {
     let told = |text: &str| read(text, 1_000).unwrap_err().to_string();
     assert!(told(&balanced(150).join("\n")).contains("rows.jsonl: only 150 sentences are usable; at least 200"));
     let no_attractor: Vec<String> = balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
@@ -91,7 +91,7 @@ fn own_rows() -> String {
 }
 
 #[test]
-fn any_labels_of_a_table_make_a_task() {
+fn any_label_column_defines_a_task() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, own_rows()).unwrap();
@@ -120,7 +120,7 @@ fn any_labels_of_a_table_make_a_task() {
 
 /// Regression: the error used to mention agreement sentences but not the file's labels.
 #[test]
-fn a_file_with_other_labels_is_told_which_it_has() {
+fn missing_label_error_lists_available_ones() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, own_rows()).unwrap();
@@ -175,7 +175,7 @@ fn texts_without_a_mask_are_read_at_a_position() {
 }
 
 #[test]
-fn labels_that_differ_in_case_alone_are_found() {
+fn labels_differing_only_in_case_are_reported() {
     assert_eq!(differ_in_case(["Past", "PRES", "past"]), Some(["Past", "past"]));
     assert_eq!(differ_in_case(["É", "x", "é"]), Some(["É", "é"]));
     assert_eq!(differ_in_case(["past", "pas", "past"]), None, "equal labels count once");

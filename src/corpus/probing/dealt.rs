@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_in_one_group_and_every_group_has_words_of_every_kind() {
+    fn word_groups_are_disjoint_and_contain_every_kind() {
         let deck = Deck::new(Dealt::Verbs, "test", 1);
         for nouns in &deck.nouns {
             for kind in [Kind::Person, Kind::Animal, Kind::Thing, Kind::Place] {

@@ -29,7 +29,7 @@ mod tests {
     use crate::micro::lexicon::VERBS;
 
     #[test]
-    fn every_verb_has_a_past_that_is_no_present_form() {
+    fn past_forms_differ_from_present_forms() {
         let expected = [
             ("walk", "walked"),
             ("cry", "cried"),

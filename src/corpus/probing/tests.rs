@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn names_are_unique_and_unknown_ones_are_refused() {
+fn names_are_unique_and_unknown_ones_rejected() {
     let ids: HashSet<_> = PROBING.iter().map(|t| t.id).collect();
     assert_eq!(ids.len(), PROBING.len());
     let error = ProbingTask::named("tense\u{1b}[2J").unwrap_err().to_string();
@@ -13,7 +13,7 @@ fn names_are_unique_and_unknown_ones_are_refused() {
 }
 
 #[test]
-fn sets_are_balanced_different_and_plain() {
+fn sets_are_balanced_distinct_and_plain() {
     for task in PROBING {
         let set = task.examples(1_200, 3).unwrap();
         let mut counts = vec![0; task.labels.len()];
@@ -30,7 +30,7 @@ fn sets_are_balanced_different_and_plain() {
 }
 
 #[test]
-fn lengths_lie_in_their_bins() {
+fn lengths_are_within_their_bins() {
     let bins = [(5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28)];
     for e in ProbingTask::named("sentence_length").unwrap().examples(600, 1).unwrap().examples {
         let (low, high) = bins[e.label];
@@ -40,7 +40,7 @@ fn lengths_lie_in_their_bins() {
 
 /// A shifted sentence consists of the words of a regular sentence, and swapping two neighbouring words restores it.
 #[test]
-fn labels_are_written_into_the_sentences() {
+fn labels_match_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
     let determiners = ["the", "my", "your", "his", "her", "our", "their"];
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -79,7 +79,7 @@ fn labels_are_written_into_the_sentences() {
 
 /// Hashes are fixed, so that specs with these tasks keep their meaning.
 #[test]
-fn lengths_and_depths_are_stable() {
+fn lengths_and_depths_are_pinned() {
     let hash = |id: &str| ProbingTask::named(id).unwrap().examples(12_000, 0).unwrap().hash;
     assert_eq!(hash("tree_depth"), "d2c4d72593983b9bd0a279f15c9cc6852f90be794710395ba1b7abd0df1b2817");
     assert_eq!(hash("sentence_length"), "9c141654055c620f15b9fb7457977a8bcac0c239ad35c5e52e6dc3ecca06c5ad");
@@ -87,7 +87,7 @@ fn lengths_and_depths_are_stable() {
 
 /// All occurrences of a probed word are in one group.
 #[test]
-fn words_that_are_asked_about_stand_in_one_part_only() {
+fn target_words_occur_in_one_part_only() {
     use crate::micro::lexicon::{NOUNS, VERBS};
     let noun = |w: &str| NOUNS.iter().position(|n| n.forms.contains(&w));
     let is_past = |v: &crate::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
@@ -117,7 +117,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
 /// The word categories of a shifted sentence never form a sentence of the grammar, nor any other English sentence that a swap could
 /// produce.
 #[test]
-fn shifted_sentences_are_no_sentences() {
+fn shifted_sentences_are_ungrammatical() {
     use crate::micro::lexicon::{self, ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
     let listed = |list: &[lexicon::Word], w: &str| list.iter().any(|x| x.0 == w);
     let pasts = |forms| (0..2).filter_map(move |n| past::past(forms, n));
@@ -153,7 +153,7 @@ fn shifted_sentences_are_no_sentences() {
 }
 
 #[test]
-fn a_set_that_cannot_be_filled_is_an_error() {
+fn unfillable_set_is_an_error() {
     fn same(_: &mut ChaCha8Rng, _: usize, _: Among<'_>) -> Option<Vec<String>> {
         Some(vec!["a".into()])
     }
@@ -164,7 +164,7 @@ fn a_set_that_cannot_be_filled_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn smaller_sets_begin_larger_ones_and_seeds_repeat(seed: u64, n in 0usize..40, more in 0usize..40) {
+    fn smaller_sets_are_prefixes_and_seeds_repeat(seed: u64, n in 0usize..40, more in 0usize..40) {
         for task in PROBING {
             let (small, large) = (task.examples(n, seed).unwrap(), task.examples(n + more, seed).unwrap());
             prop_assert_eq!(&small.examples[..], &large.examples[..n]);

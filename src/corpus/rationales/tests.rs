@@ -16,7 +16,7 @@ fn lines(instances: &[Instance]) -> String {
 
 /// The shipped files equal the output of the generator for seed 0. `UPDATE_ASSETS=1 cargo test` rewrites them.
 #[test]
-fn the_shipped_files_are_what_the_generator_writes() {
+fn shipped_files_match_the_generator() {
     for language in Language::ALL {
         let text = lines(&benchmark(language, 0).unwrap());
         if std::env::var_os("UPDATE_ASSETS").is_some() {
@@ -30,7 +30,7 @@ fn the_shipped_files_are_what_the_generator_writes() {
 }
 
 #[test]
-fn every_dimension_has_enough_originals_with_partners_of_all_kinds() {
+fn every_dimension_has_enough_originals_and_partners() {
     for (language, least) in [(Language::English, 100), (Language::Chinese, 30)] {
         let all = benchmark(language, 0).unwrap();
         let mut originals: BTreeMap<Dimension, usize> = BTreeMap::new();
@@ -97,7 +97,7 @@ fn made(dimension: Dimension, text: &str, answer: &str) -> Instance {
 }
 
 #[test]
-fn instances_that_give_themselves_away_are_refused() {
+fn instances_that_reveal_their_answer_are_rejected() {
     let told = |dimension, text: &str, answer: &str| {
         check::instance(Language::English, &made(dimension, text, answer), false).err().unwrap_or_default()
     };
@@ -124,7 +124,7 @@ fn instances_that_give_themselves_away_are_refused() {
 }
 
 #[test]
-fn partners_that_change_too_much_or_too_little_are_refused() {
+fn partners_with_wrong_changes_are_rejected() {
     let original = made(Dimension::Grammar, "The dogs there [MASK] here .", "bark");
     let told = |text: &str, kind, marked: &[&str]| {
         let mut partner = made(Dimension::Grammar, text, "bark");
@@ -178,7 +178,7 @@ fn check(all: &[Instance]) {
 
 /// A dispensable perturbation preserves the rationale; an important one changes its tokens.
 #[test]
-fn perturbations_do_what_their_names_say() {
+fn perturbations_match_their_names() {
     for language in Language::ALL {
         let all = benchmark(language, 0).unwrap();
         for i in &all {
@@ -236,7 +236,7 @@ fn alignment_is_the_longest_common_subsequence() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
     #[test]
-    fn every_seed_gives_a_sound_benchmark_and_the_same_one_again(seed: u64) {
+    fn every_seed_gives_a_valid_reproducible_benchmark(seed: u64) {
         for language in Language::ALL {
             let all = benchmark(language, seed).unwrap();
             check(&all);

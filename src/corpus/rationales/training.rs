@@ -286,7 +286,7 @@ mod tests {
     /// Enumerates the benchmark questions of every seed, completed with each gold answer, and all training sentences; no sentence is in
     /// both.
     #[test]
-    fn no_sentence_of_the_benchmark_is_written() {
+    fn training_text_excludes_benchmark_sentences() {
         let mut asked = HashSet::new();
         for template in Book::parse(Language::English).unwrap().templates {
             let patterns: Vec<String> = template.patterns().map(str::to_owned).collect();
@@ -321,7 +321,7 @@ mod tests {
 
     /// Training sentences with a pattern from the benchmark are filled with rows that are not in the benchmark.
     #[test]
-    fn rows_of_the_benchmark_stand_in_other_patterns() {
+    fn benchmark_rows_appear_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();
         let training = Training::new(|_, _| true).unwrap();
         for template in &book.templates {
@@ -344,7 +344,7 @@ mod tests {
 
     /// Rows that state a fact that must not be stated are dropped, whether they are hand-written or from a relation.
     #[test]
-    fn rows_that_state_kept_facts_are_left_out() {
+    fn rows_stating_held_out_facts_are_omitted() {
         let rows = |kept: &str, with: &str| -> Vec<String> {
             let training = Training::new(|_, f| f.object != kept).unwrap();
             let rows = training.sources.into_iter().flat_map(|s| s.template.rows);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_have_their_shares_and_the_focus_is_an_answer() {
+    fn dimension_shares_hold_and_focus_is_an_answer() {
         let training = Training::new(|_, _| true).unwrap();
         for dimension in Dimension::ALL {
             let of = training.sources.iter().filter(|s| s.template.dimension == dimension);

@@ -105,7 +105,7 @@ mod tests {
 
     /// Regression: tables of minimal pairs used to be unrecognised.
     #[test]
-    fn pairs_are_read_of_tables_with_commas_and_tabs() {
+    fn pairs_are_parsed_from_csv_and_tsv() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pairs");
         for (text, id) in [

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_found_in_whole_and_in_cut_objects() {
+    fn keys_are_found_in_truncated_objects() {
         let keys = Keys::of(r#"{"a": {"x": 1, "y": ["z:"]}, "b\"": [{"q": 2}], "c": {"w": 1}} {"d": 1}"#);
         assert_eq!(keys.top, ["a", "b\\\"", "c"]);
         assert_eq!(keys.inner, ["x", "y"]);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_told_with_its_field() {
+    fn wrong_type_error_names_the_field() {
         #[derive(Debug, Deserialize)]
         #[expect(dead_code, reason = "the test uses only its errors")]
         struct Keys {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn relations_come_from_names_that_are_relations() {
+    fn relation_is_inferred_only_from_relation_names() {
         let relation = |name: &str| Context::of(Path::new(name)).relation;
         assert_eq!(relation("x/P19.jsonl.gz").as_deref(), Some("P19"));
         assert_eq!(relation("P1001_results.jsonl").as_deref(), Some("P1001"));

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_means_over_generated_tokens_of_the_source_or_the_prefix() {
+    fn scores_average_over_generated_tokens() {
         let text =
             std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq.json")).unwrap();
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
@@ -261,7 +261,7 @@ mod tests {
     /// The file was saved by inseq 0.7.1: gradients of a small model for three generated words. Regression: only lists of lists used to be
     /// accepted.
     #[test]
-    fn what_inseq_saves_by_default_is_read() {
+    fn default_inseq_output_is_parsed() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq-saved.json");
         let found = read(&std::fs::read_to_string(file).unwrap()).unwrap();
         let want = [0.10615, 0.21137, 0.17350, 0.07950, 0.16237];
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_scores_have_the_precisions_of_inseq() {
+    fn packed_scores_support_inseq_precisions() {
         let halves: Vec<u8> =
             [0.5f32, f32::NAN, 0.25, 0.75, 1.0, 0.0].iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
         assert_eq!(read(&typed(&packed(Dtype::F16, &[3, 2], &halves))).unwrap(), [vec![0.5, 0.5]]);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_score_for_each_token_is_refused() {
+    fn score_count_must_match_token_count() {
         let with = |scores: &str| {
             let head = r#"{"sequence_attributions": [{"source": [{"token": "a"}, {"token": "b"}], "target": [{"token": "c"}], "#;
             read(&format!("{head}{scores}}}]}}")).unwrap_err().to_string()

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_commas_semicolons_or_tabs() {
+    fn tables_may_use_commas_semicolons_or_tabs() {
         for mark in [",", ";", "|", "\t"] {
             let quoted = if mark == "\t" { "He said \"no\"." } else { "\"He said \"\"no\"\", then left.\"" };
             let text = format!("text{mark}label\n{quoted}{mark}1\nPlain words{mark}0\n");
@@ -275,7 +275,7 @@ mod tests {
 
     /// Regression: text columns used to be recognised only as `text`, `sentence`, `masked` or `document`.
     #[test]
-    fn texts_have_other_names_too() {
+    fn text_column_has_aliases() {
         for name in ["Review", "smiles", "content", "sequence"] {
             let (id, rows) = read(&format!("label,{name}\n1,C C O\n0,C N\n"));
             assert_eq!((id, rows[1].0.as_str(), rows[1].1.as_deref()), ("labelled", "C N", Some("0")), "{name}");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_column_is_a_label_and_empty_cells_are_none() {
+    fn other_columns_are_labels_and_empty_cells_are_missing() {
         let (id, rows) = read("id,text,atom,acyl,split\n1,C[MASK]C,nitrogen,ring,train\n2,CC,,NaN,test\n");
         assert_eq!(id, "labelled");
         assert_eq!(rows[0], ("C[MASK]C".into(), None, vec!["atom=nitrogen".into(), "acyl=ring".into()]));
@@ -292,7 +292,7 @@ mod tests {
 
     /// Regression: the label `none` used to be treated as an empty cell.
     #[test]
-    fn none_in_lower_case_is_a_label() {
+    fn lower_case_none_is_a_label() {
         let (_, rows) = read("text,stance\nA b .,none\nC d .,None\nE f .,favor\n");
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
@@ -300,7 +300,7 @@ mod tests {
     /// Regression: if a row had only one of several properties, its label used to become unnamed, so that labels of different properties
     /// were mixed.
     #[test]
-    fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
+    fn row_with_several_properties_has_no_main_label() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
         assert_eq!(rows[0], ("He ran .".into(), None, vec!["tense=past".into()]));
         assert_eq!(rows[1], ("She sang .".into(), None, vec!["voice=active".into()]));
@@ -310,14 +310,14 @@ mod tests {
 
     /// Regression: tables written by pandas used to be rejected because the index column has no name.
     #[test]
-    fn a_first_column_without_a_name_is_an_index() {
+    fn unnamed_first_column_is_an_index() {
         let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
         assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
     }
 
     /// Regression: `1` and ` 1` used to be different labels.
     #[test]
-    fn blanks_around_a_label_are_no_part_of_it() {
+    fn labels_are_trimmed() {
         let (_, rows) = read("text, label\na b , 1\nc d,1\n");
         assert_eq!(rows[0], ("a b ".into(), Some("1".into()), vec!["label=1".into()]));
         assert_eq!(rows[1].1.as_deref(), Some("1"));
@@ -335,7 +335,7 @@ mod tests {
 
     /// Regression: only JSON lines used to support marked words.
     #[test]
-    fn two_columns_mark_a_word() {
+    fn two_columns_can_mark_a_word() {
         let text = "text|start|end|tense\nHe ran .|3|6|past\nHe runs .|||present\nHe sang .|3|70|past\n";
         let source = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
         let mut found = Vec::new();
@@ -351,14 +351,14 @@ mod tests {
 
     /// Regression: `Test` and `TRAIN` used to be dropped as unknown splits.
     #[test]
-    fn splits_are_found_in_any_case() {
+    fn split_names_ignore_case() {
         let (_, rows) = read("text,label,split\na b,1,TRAIN\nc d,0,Test\ne f,1,Dev\n");
         assert_eq!(rows.len(), 3);
     }
 
     /// Regression: the first line of a quoted cell used to become the text, and its other lines were dropped.
     #[test]
-    fn a_quoted_cell_may_run_over_lines() {
+    fn quoted_cell_may_span_lines() {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
         let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
         assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
@@ -371,7 +371,7 @@ mod tests {
 
     /// Regression: rows written by Hugging Face used to be rejected with a list of keys that these rows do not need.
     #[test]
-    fn json_lines_are_read_as_tables_are() {
+    fn json_lines_match_tables() {
         let (id, rows) = read(
             "{\"sentence\": \"A b .\", \"label\": 1, \"idx\": 0}\n{\"sentence\": \"C .\", \"label\": 0, \"idx\": 1}\n",
         );
@@ -391,7 +391,7 @@ mod tests {
     /// Regression: two classes used to become four, because pandas writes whole numbers as `1.0` in columns with missing values. Excel adds
     /// separators at the ends of lines.
     #[test]
-    fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
+    fn whole_numbers_are_normalised_and_unnamed_columns_ignored() {
         let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");
         let labels: Vec<&str> = rows.iter().filter_map(|r| r.1.as_deref()).collect();
         assert_eq!(labels, ["1", "0", "1", "1.5"]);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_glue_are_one_text_and_cola_needs_no_header() {
+    fn glue_pairs_are_joined_and_cola_needs_no_header() {
         let (_, rows) = read("index\tsentence1\tsentence2\tlabel\n0\tA b .\tC d .\tentailment\n");
         assert_eq!(rows, [("A b . C d .".into(), Some("entailment".into()), vec!["label=entailment".into()])]);
         let (id, rows) = read("gj04\t1\t\tThey ran.\ngj04\t0\t*\tThey runned.\n");

@@ -71,7 +71,7 @@ mod tests {
     use super::Quoting;
 
     #[test]
-    fn marks_are_text_if_one_of_them_is_not_closed() {
+    fn unclosed_quotes_are_text() {
         for (text, whole, wanted) in [
             ("a\tb\n\"x\"\ty\n", true, Quoting::Fields),
             ("a\tb\n\"x \"\"y\"\"\"\ty\n", true, Quoting::Fields),

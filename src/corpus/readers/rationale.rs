@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_numbers_truths_or_strings() {
+    fn masks_may_be_numbers_booleans_or_strings() {
         for mask in ["[0, 0, 1]", "[0.0, 0.0, 1.0]", "[false, false, true]", r#"["0", "0", "1"]"#] {
             assert_eq!(sets(mask, 3), Ok(vec![vec![2]]), "{mask}");
         }
@@ -386,7 +386,7 @@ mod tests {
 
     /// Regression: HateXplain's keys used to be unknown, and plain rows accepted only lists of numbers.
     #[test]
-    fn masks_are_read_under_the_keys_of_hatexplain_and_in_plain_rows() {
+    fn hatexplain_and_plain_masks_are_parsed() {
         let bare = r#"{"tokens": ["a", "b", "c"], "rationales": []}"#;
         for (row, sets) in [
             (
@@ -415,7 +415,7 @@ mod tests {
     /// Regression: rationales of one or two tokens used to be written as positions, and a file with only such texts was then parsed as
     /// masks.
     #[test]
-    fn written_rationales_come_back_the_same() {
+    fn rationales_round_trip() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("short.jsonl");
         for sets in [vec![vec![0, 1]], vec![vec![0], vec![0, 1]], vec![vec![]], vec![vec![1], vec![0]]] {
@@ -439,7 +439,7 @@ mod tests {
 
     /// Regression: the mask for a longer text used to be interpreted as the positions 0 and 1.
     #[test]
-    fn a_mask_of_another_length_is_refused() {
+    fn mask_of_wrong_length_is_rejected() {
         for mask in ["[0, 0, 1, 1]", "[false, true, true, false]", "[false, true]"] {
             let refused = sets(mask, 3).unwrap_err();
             assert!(refused.contains("a mask with") && refused.ends_with("for 3 tokens"), "{mask}: {refused}");
@@ -448,7 +448,7 @@ mod tests {
 
     /// Regression: `[0, 1]` for two tokens used to be interpreted as positions even in a file of masks.
     #[test]
-    fn a_list_that_could_be_either_is_read_as_the_rest_of_its_file() {
+    fn ambiguous_list_follows_the_rest_of_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let read = |name: &str, rows: &[(&str, &str)], keys: [&str; 2]| {
             let row = |(tokens, list): &(&str, &str)| {

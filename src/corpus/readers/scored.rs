@@ -270,7 +270,7 @@ mod tests {
     const GOOD: &str = r#"{"tokens": ["a", "b"], "scores": [1, 0]}"#;
 
     #[test]
-    fn pairs_are_an_original_and_its_partners() {
+    fn pair_has_an_original_and_partners() {
         let pair = r#"{"id": 7, "name": "x", "original": {"tokens": ["a"], "scores": [1]}, "perturbed": [{"tokens": ["b"], "scores": [1]}, {"id": "p", "tokens": ["c"], "scores": [2]}]}"#;
         let (found, report) = read(&format!("{pair}\n{GOOD}\n"));
         let names: Vec<&str> = found.iter().map(|(n, _)| n.as_str()).collect();
@@ -279,7 +279,7 @@ mod tests {
 
     /// Regression: a mask under the key `rationale` used to be ignored without a message.
     #[test]
-    fn gold_may_be_called_rationale_and_a_text_of_that_name_is_no_gold() {
+    fn rationale_key_is_gold_unless_it_is_text() {
         let gold = |row: &str| {
             let source = Box::new(std::io::Cursor::new(row.as_bytes().to_vec()));
             let mut found = Vec::new();
@@ -299,13 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn the_benchmark_s_own_keys_may_carry_scores() {
+    fn benchmark_keys_may_hold_scores() {
         let text = r#"{"sent_id": 3, "sent_token": ["a", "b"], "rationale_ids": [1], "sample_type": "ori", "rel_ids": [4], "attributions": [0.5, 0.25]}"#;
         assert_eq!(read(text).0, [("3".to_owned(), 2)]);
     }
 
     #[test]
-    fn rows_that_make_no_sense_are_dropped_whole_and_counted() {
+    fn invalid_rows_are_dropped_and_counted() {
         for (bad, kind, word) in [
             (r#"{"tokens": ["a", "b"], "scores": [1]}"#, DropKind::Value, "1 scores for 2 tokens"),
             (r#"{"tokens": ["a"], "scores": [NaN]}"#, DropKind::Value, "NaN is not a JSON number"),

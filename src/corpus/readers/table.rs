@@ -246,7 +246,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn quotes_of_csv_are_removed_and_those_of_sentences_stay() {
+    fn csv_quotes_are_removed_but_sentence_quotes_kept() {
         for (raw, text) in [
             ("plain", "plain"),
             ("\"a \"\"b\"\" c\"", "a \"b\" c"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_the_fields_of_the_header_or_are_refused() {
+    fn line_with_wrong_field_count_is_rejected() {
         let head = Head::new("a\tb\n1\tx\n", true, Path::new("t.tsv"));
         let header = Header::of(&head).unwrap();
         let fields = header.split("1\tx").unwrap();

@@ -59,7 +59,7 @@ fn dropped(bad: &[u8], kind: DropKind, words: &[&str]) {
 }
 
 #[test]
-fn every_format_has_a_file_that_is_recognised_as_it_and_read_without_loss() {
+fn every_format_is_recognised_and_read_without_loss() {
     let mut seen = BTreeSet::new();
     for entry in std::fs::read_dir(rows_folder()).unwrap() {
         let path = entry.unwrap().path();
@@ -86,7 +86,7 @@ fn every_format_has_a_file_that_is_recognised_as_it_and_read_without_loss() {
 }
 
 #[test]
-fn names_do_not_decide() {
+fn file_names_do_not_decide_the_format() {
     for (from, to) in [("blimp.jsonl", "P19.txt"), ("senteval.txt", "x.jsonl"), ("lgd.tsv", "README.md")] {
         let bytes = std::fs::read(rows_folder().join(from)).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ fn names_do_not_decide() {
 }
 
 #[test]
-fn plain_rows_read_back_as_they_were_written() {
+fn plain_rows_round_trip() {
     let set = Set::open(&rows_folder()).unwrap();
     let mut kinds = BTreeSet::new();
     set.rows(&mut |_, row, _| {
@@ -114,7 +114,7 @@ fn plain_rows_read_back_as_they_were_written() {
 }
 
 #[test]
-fn folders_are_known_by_what_is_in_them() {
+fn folders_are_recognised_by_their_contents() {
     for (folder, title, files) in [
         ("bear", "BEAR folder", 2),
         ("eraser", "ERASER folder", 1),
@@ -132,7 +132,7 @@ fn folders_are_known_by_what_is_in_them() {
 }
 
 #[test]
-fn relations_come_from_file_names_where_rows_lack_them() {
+fn missing_relation_comes_from_the_file_name() {
     let bytes = std::fs::read(rows_folder().join("pararel-facts.jsonl")).unwrap();
     let (rows, _) = read(bytes, "trex_lms_vocab/P19.jsonl").unwrap();
     let Row::Fact(fact) = &rows[0] else { panic!("{rows:?}") };
@@ -185,7 +185,7 @@ fn document_names_cannot_leave_the_folder() {
 }
 
 #[test]
-fn prefix_files_stay_in_step_with_the_files_beside_them() {
+fn prefix_files_stay_aligned_with_their_companions() {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     put("all.prefx.txt", "the authors\n\nthe man\n");
@@ -208,7 +208,7 @@ fn prefix_files_stay_in_step_with_the_files_beside_them() {
 }
 
 #[test]
-fn lgd_verbs_become_masks_with_both_forms_and_numbers() {
+fn lgd_verbs_become_masks_with_both_forms() {
     let bytes = std::fs::read(rows_folder().join("lgd.tsv")).unwrap();
     let (rows, _) = read(bytes, "lgd.tsv").unwrap();
     let summary: Vec<String> = rows
@@ -233,7 +233,7 @@ fn lgd_verbs_become_masks_with_both_forms_and_numbers() {
 }
 
 #[test]
-fn published_tables_give_a_row_for_every_number() {
+fn published_tables_yield_a_row_per_number() {
     let bytes = std::fs::read(rows_folder().join("results-table.tsv")).unwrap();
     let (rows, _) = read(bytes, "t.tsv").unwrap();
     let values: Vec<Option<f64>> = rows
@@ -248,7 +248,7 @@ fn published_tables_give_a_row_for_every_number() {
 
 /// Regression: tables with capitalized column names, as spreadsheets write them, used to be unrecognised.
 #[test]
-fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
+fn header_case_and_separator_do_not_matter() {
     for mark in ["\t", ",", ";"] {
         for text in [
             "Text\tLabel\tSplit\na b\tx\ttrain\nc d\ty\ttest\n",
@@ -305,7 +305,7 @@ impl Read for Endless {
 
 /// The window must not grow with the file; how much other memory is used depends on the callback.
 #[test]
-fn two_million_rows_pass_through_one_window() {
+fn large_files_are_read_in_constant_memory() {
     let reading = Reading::stream(Box::new(Endless::new(2_000_000)), Path::new("long")).unwrap();
     let mut addresses = BTreeSet::new();
     let mut last = 0;
@@ -326,7 +326,7 @@ mod bad_input {
     use super::*;
 
     #[test]
-    fn byte_order_marks_and_carriage_returns_are_passed_over() {
+    fn byte_order_marks_and_carriage_returns_are_skipped() {
         let text = format!("\u{feff}{}", SENTEVAL.replace('\n', "\r\n"));
         let (rows, report) = read(text, "x.txt").unwrap();
         assert_eq!(rows, read(SENTEVAL, "x.txt").unwrap().0);
@@ -334,7 +334,7 @@ mod bad_input {
     }
 
     #[test]
-    fn carriage_returns_alone_are_refused() {
+    fn cr_only_line_ends_are_rejected() {
         refused(SENTEVAL.replace('\n', "\r"), &["line 1", "only in carriage returns"]);
     }
 
@@ -344,12 +344,12 @@ mod bad_input {
     }
 
     #[test]
-    fn latin_1_is_named_and_the_row_dropped() {
+    fn latin_1_is_identified_and_the_row_dropped() {
         dropped(b"tr\tPAST\tCaf\xe9 closed .", DropKind::Encoding, &["0xe9", "Latin-1", "column 12"]);
     }
 
     #[test]
-    fn utf_16_is_named_with_and_without_mark() {
+    fn utf_16_is_identified_with_and_without_mark() {
         let little: Vec<u8> = SENTEVAL.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = SENTEVAL.encode_utf16().flat_map(u16::to_be_bytes).collect();
         refused([&[0xff, 0xfe][..], &little].concat(), &["line 1", "UTF-16", "little endian", "iconv"]);
@@ -359,7 +359,7 @@ mod bad_input {
     }
 
     #[test]
-    fn other_containers_are_named() {
+    fn other_containers_are_identified() {
         for (bytes, name) in [
             (&b"PK\x03\x04rest"[..], "zip"),
             (b"PAR1....", "Parquet"),
@@ -376,7 +376,7 @@ mod bad_input {
     }
 
     #[test]
-    fn escape_sequences_are_kept_and_never_written_as_they_are() {
+    fn escape_sequences_are_kept_but_displayed_safely() {
         let text = format!("{SENTEVAL}tr\tPAST\tred \u{1b}[31m \u{9b}2J \u{202e} .\n");
         let (rows, _) = read(text, "x.txt").unwrap();
         let Row::Sentence(s) = &rows[3] else { panic!("{rows:?}") };
@@ -387,7 +387,7 @@ mod bad_input {
     }
 
     #[test]
-    fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
+    fn truncated_gzip_error_names_the_last_line() {
         // The lines compress badly, so that half of the compressed file still contains many of them.
         let lines: String =
             (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
@@ -404,7 +404,7 @@ mod bad_input {
     }
 
     #[test]
-    fn a_line_of_a_gigabyte_is_refused_before_it_is_in_memory() {
+    fn gigabyte_line_is_rejected_before_allocation() {
         let head = std::io::Cursor::new(SENTEVAL.as_bytes().to_vec());
         let long = head.chain(std::io::repeat(b'x').take(1 << 30));
         let reading = Reading::stream(Box::new(long), Path::new("long.txt")).unwrap();
@@ -418,7 +418,7 @@ mod bad_input {
 
     /// Regression: because buffers double in size, lines between one and two times the limit used to be accepted or rejected arbitrarily.
     #[test]
-    fn lines_of_16_to_31_megabytes_are_refused_as_longer_ones_are() {
+    fn lines_above_the_limit_are_rejected() {
         for size in [17 << 20, 24 << 20, 31 << 20] {
             let filler = "x".repeat(size);
             for text in [
@@ -453,7 +453,7 @@ mod bad_input {
     }
 
     #[test]
-    fn no_rows_is_an_error_that_says_why() {
+    fn empty_file_error_states_the_reason() {
         refused("", &["it is empty"]);
         refused("\n \r\n\n", &["it is empty"]);
         refused("hello\nworld\n", &["text that begins with `hello`", "plain JSON lines", "labelled"]);
@@ -465,7 +465,7 @@ mod bad_input {
     }
 
     #[test]
-    fn json_that_does_not_end_is_an_error_with_its_line() {
+    fn truncated_json_error_names_the_line() {
         let error = refused("[\n{\"text\": \"a\"},\n{\"text\": \"b\"\n", &["inside a JSON object", "closing brace"]);
         assert_eq!(error.line, Some(3));
         refused("[{\"text\": \"a\"},", &["inside a JSON array"]);

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_borrowed_unless_escaped_and_numbers_are_taken() {
+    fn only_escaped_strings_are_copied() {
         let plain: Text = serde_json::from_str("\"Köln\"").unwrap();
         assert!(matches!(plain.0, Cow::Borrowed("Köln")));
         let escaped: Text = serde_json::from_str(r#""a\"b""#).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_keep_their_order_and_refuse_a_name_twice() {
+    fn labels_keep_order_and_reject_duplicates() {
         let labels: Labels = serde_json::from_str(r#"{"b":"x","a":1}"#).unwrap();
         assert_eq!((labels.get("b"), labels.get("a"), labels.get("c")), (Some("x"), Some("1"), None));
         assert_eq!(serde_json::to_string(&labels).unwrap(), r#"{"b":"x","a":"1"}"#);

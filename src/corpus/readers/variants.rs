@@ -33,7 +33,7 @@ fn pair(text: &str, label: &str) -> (String, String) {
 
 /// Regression: quotation marks used to be removed from a field that happened to end with one.
 #[test]
-fn marks_that_are_not_closed_are_text_in_the_whole_table() {
+fn unclosed_quotes_are_text_in_the_whole_table() {
     let text = "Quality\t#1 String\t#2 String\n1\t\"Sanitation is poor\tother \" words\n1\t\"whole\"\tz\n";
     assert_eq!(sentences(text), [pair("\"Sanitation is poor other \" words", "1"), pair("\"whole\" z", "1")]);
     assert_eq!(sentences("text\tlabel\n\"whole\"\t1\nplain\t0\n"), [pair("whole", "1"), pair("plain", "0")]);
@@ -47,7 +47,7 @@ fn quoted_cells_between_tabs_may_contain_line_ends() {
 
 /// Regression: pandas' index used to be a label, and integers beyond 64 bits used to be rounded.
 #[test]
-fn indices_are_no_labels_and_long_integers_are_exact() {
+fn indices_are_not_labels_and_long_integers_stay_exact() {
     for head in ["Unnamed: 0", "__index_level_0__", ""] {
         let (_, rows, _) = read(format!("{head},text,label\n0,a b,1\n"), "t.csv").unwrap();
         let Row::Sentence(s) = &rows[0] else { panic!("{rows:?}") };
@@ -61,7 +61,7 @@ fn indices_are_no_labels_and_long_integers_are_exact() {
 }
 
 #[test]
-fn json_documents_of_rows_are_named_with_the_conversion() {
+fn json_document_error_suggests_a_conversion() {
     for (text, fix) in [
         (r#"{"data": [{"text": "a b", "label": 1}]}"#, "jq -c '.data[]'"),
         (r#"{"features": [], "rows": [{"row_idx": 0, "row": {"text": "a b"}}]}"#, "jq -c '.rows[].row'"),
@@ -76,7 +76,7 @@ fn json_documents_of_rows_are_named_with_the_conversion() {
 }
 
 #[test]
-fn other_encodings_and_containers_are_named_with_the_command() {
+fn other_encodings_error_suggests_a_command() {
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("text\tlabel\n".bytes().flat_map(|b| [b, 0])).collect();
     for (bytes, fix) in [
         (utf16, "iconv -f UTF-16 -t UTF-8"),
@@ -96,7 +96,7 @@ fn other_encodings_and_containers_are_named_with_the_command() {
 
 /// Regression: `[0, 1]` for six tokens used to be the positions 0 and 1 in a file of masks.
 #[test]
-fn short_lists_in_a_file_of_masks_are_masks_of_the_wrong_length() {
+fn short_lists_among_masks_are_wrong_length_masks() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("masks.jsonl");
     let row = |list: &str| format!("{{\"tokens\": [\"a\", \"b\", \"c\", \"d\"], \"rationales\": {list}}}\n");
@@ -109,7 +109,7 @@ fn short_lists_in_a_file_of_masks_are_masks_of_the_wrong_length() {
 
 /// Regression: if two documents had the same name, the last one used to be taken; spans that do not match `text` used to be accepted.
 #[test]
-fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
+fn eraser_documents_are_unique_and_spans_match_their_text() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("test.jsonl");
     let row = |id: &str, span: [u8; 2], text: &str| {
@@ -136,7 +136,7 @@ fn documents_of_eraser_are_unique_and_spans_spell_their_text() {
 }
 
 #[test]
-fn facts_and_relations_have_more_keys() {
+fn facts_and_relations_have_aliases() {
     let fact = |text: &str, name: &str| match &read(text, name).unwrap().1[0] {
         Row::Fact(f) => (f.relation.as_ref().map(|r| r.to_string()), f.subject.as_ref().map(|s| s.to_string())),
         other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ fn facts_and_relations_have_more_keys() {
 }
 
 #[test]
-fn posts_of_hatexplain_have_the_label_of_the_majority() {
+fn hatexplain_label_is_the_majority() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/hatexplain.json");
     let mut found = Vec::new();
     let reading = Reading::open(&path).unwrap();

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_go_over_into_each_other() {
+    fn verb_forms_convert_both_ways() {
         for (sg, pl) in [
             ("is", "are"),
             ("has", "have"),

@@ -101,7 +101,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn responses_are_read_in_all_their_forms() {
+    fn all_response_formats_are_parsed() {
         for responses in [
             json!([[-3.0, false], [-1.5, true]]),
             json!([["-3.0", "False"], ["-1.5", "True"]]),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_option_is_named() {
+    fn chosen_option_is_reported() {
         let names = ["Rome", "Paris", "Ouagadougou"].map(str::to_owned).to_vec();
         let c = Choices { logliks: vec![-4.0, -3.0, -5.0], options: names, continuations: vec![] };
         assert_eq!(c.answer(false).as_deref(), Some("b: Paris"));

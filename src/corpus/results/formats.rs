@@ -36,7 +36,7 @@ const INSPECT: &str = r#"{"version": 2, "status": "success", "eval": {"task": "t
 ]}"#;
 
 #[test]
-fn inspect_logs_have_scorers_epochs_and_groups() {
+fn inspect_logs_are_parsed() {
     let want = [pairs(&[("a", 1.0), ("b", 0.0)]), pairs(&[("a", 0.5), ("b", 0.0)])];
     assert_eq!(runs(INSPECT, "match"), want);
     let found = group(INSPECT.as_bytes(), &Wanted::default()).unwrap();
@@ -50,7 +50,7 @@ fn inspect_logs_have_scorers_epochs_and_groups() {
 }
 
 #[test]
-fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
+fn failed_sample_is_omitted_and_counted() {
     let scores = r#""scores": {"match": {"value": "N"}, "quality": {"value": {"style": 1, "tone": 1}}}"#;
     for failed in [r#""scores": {}"#, r#""scores": null"#, r#""total_time": 3"#] {
         let text = INSPECT.replace(scores, &format!(r#"{failed}, "error": {{"message": "x"}}"#));
@@ -100,7 +100,7 @@ const SAMPLE: &str =
     r#"{"id": 1, "epoch": 1, "input": "x", "target": "A", "scores": {"match": {"value": "C", "answer": "A"}}}"#;
 
 #[test]
-fn eval_archives_are_read_from_their_summaries_or_their_samples() {
+fn eval_archives_are_read_from_summaries_or_samples() {
     let header = ("header.json", r#"{"version": 2, "status": "success"}"#);
     for deflated in [false, true] {
         let summaries = zip(&[header, ("samples/1_epoch_1.json", SAMPLE), ("summaries.json", SUMMARIES)], deflated);
@@ -138,7 +138,7 @@ fn damaged_archives_are_refused_without_a_panic() {
 }
 
 #[test]
-fn helm_statistics_have_trials_and_perturbations() {
+fn helm_trials_and_perturbations_are_parsed() {
     let row = |id: &str, trial: usize, mean: f64, by: &str| {
         format!(
             r#"{{"instance_id": "{id}", {by} "train_trial_index": {trial}, "stats": [
@@ -256,7 +256,7 @@ fn tables_from_a_spreadsheet() {
 
 /// Regression: files used to be unrecognised if the window ended between a key and its value.
 #[test]
-fn documents_longer_than_the_window_are_recognised() {
+fn long_documents_are_recognised() {
     for filler in 0..40 {
         let id = |i: usize| format!("project__issue-{}{i:05}", "x".repeat(if i == 0 { filler } else { 0 }));
         let one = |value: &str| {

@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_are_those_of_a_map(
+        fn places_match_a_map(
             all in proptest::collection::vec("[0-9]{1,3}( [f-g])?|[a-c]{0,3}", 0..60), sorted in any::<bool>(), asked in "[0-9]{1,3}( f)?|[a-c]{0,3}",
         ) {
             let mut all = all;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_rise_need_no_table_and_others_do() {
+    fn only_unordered_ids_need_a_table() {
         let of = |list: &[&str]| Places::of(&names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()));
         assert!(matches!(of(&["0", "7", "100"]), Ok(Places::Rising(_))));
         assert!(matches!(of(&["0 f1", "7 f1", "100 f1"]), Ok(Places::Rising(behind)) if behind == " f1"));

@@ -71,7 +71,7 @@ mod tests {
     use super::{exact_integers, plain};
 
     #[test]
-    fn long_integers_become_strings_and_other_numbers_stay() {
+    fn only_long_integers_become_strings() {
         let text = br#"{"id": 100000000000000000001, "b": [-99999999999999999999, 1.00000000000000000000001, 12], "c\"9": "100000000000000000001"}"#;
         let want = br#"{"id": "100000000000000000001", "b": ["-99999999999999999999", 1.00000000000000000000001, 12], "c\"9": "100000000000000000001"}"#;
         assert_eq!(std::str::from_utf8(&exact_integers(text)).unwrap(), std::str::from_utf8(want).unwrap());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_python_become_null_only_outside_strings() {
+    fn python_literals_are_replaced_outside_strings() {
         let text = br#"{"a": NaN, "b": [-Infinity, Infinity], "NaN": "say \"NaN\\", "c": NaN}"#;
         let want = br#"{"a": null, "b": [null, null], "NaN": "say \"NaN\\", "c": null}"#;
         assert_eq!(&*plain(text), want);

@@ -29,7 +29,7 @@ const HARNESS: &str = concat!(
 );
 
 #[test]
-fn samples_of_the_harness_have_several_metrics() {
+fn harness_samples_may_have_several_metrics() {
     let r = plain(HARNESS).unwrap();
     assert_eq!(r.metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["acc", "f1"]);
     assert_eq!((values(&r), r.metrics[1].values.clone()), (vec![1.0, 0.0], vec![0.25, 0.5]));
@@ -42,7 +42,7 @@ fn samples_of_the_harness_have_several_metrics() {
 }
 
 #[test]
-fn several_filters_are_asked_for() {
+fn several_filters_require_a_choice() {
     let both = format!("{HARNESS}{}", HARNESS.replace("strict", "flexible"));
     let error = plain(&both).unwrap_err();
     assert!(error.contains("strict, flexible") && error.contains("--filter"), "{error}");
@@ -73,7 +73,7 @@ fn bear_plain_rows_and_tables() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_with_its_line() {
+fn unusable_row_error_names_the_line() {
     for (text, words) in [
         ("", &["empty"][..]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` occurs twice"]),
@@ -102,7 +102,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_line_without_end_is_refused_in_bounded_memory() {
+fn endless_line_is_rejected_in_bounded_memory() {
     let long = format!("{{\"id\": 1, \"correct\": 1, \"x\": \"{}\"}}\n", "x".repeat(17 << 20));
     let error = plain(&long).unwrap_err();
     assert!(error.contains("16 MiB"), "{error}");
@@ -118,7 +118,7 @@ pub(super) fn ids(results: &Results) -> Vec<&str> {
 
 /// Regression: a single corpus-level metric (a list) or NaN used to make the program reject the whole file.
 #[test]
-fn a_metric_without_a_number_in_every_row_is_left_out_and_counted() {
+fn incomplete_metric_is_omitted_and_counted() {
     let row = |i: usize, f1: &str, ppl: &str| {
         format!(
             "{{\"doc_id\": {i}, \"metrics\": [\"acc\", \"f1\", \"ppl\"], \"f1\": {f1}, \"ppl\": {ppl}, \"acc\": {}}}\n",
@@ -136,7 +136,7 @@ fn a_metric_without_a_number_in_every_row_is_left_out_and_counted() {
 }
 
 #[test]
-fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
+fn metric_missing_in_some_rows_is_omitted() {
     let text = "{\"doc_id\": 0, \"metrics\": [\"acc\", \"x\"], \"acc\": 1, \"x\": 1}\n\
                 {\"doc_id\": 1, \"metrics\": [\"acc\", \"y\"], \"acc\": 0, \"y\": 1}\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
@@ -146,7 +146,7 @@ fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
 /// Regression: lm-evaluation-harness files from before `filter` and `metrics` used to require `--metric` and could not be compared with
 /// newer files.
 #[test]
-fn older_harness_files_are_read_and_have_the_filter_none() {
+fn older_harness_files_have_filter_none() {
     let old = "[{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"target\": \"a\", \"resps\": [[\"x\"]], \"filtered_resps\": [\"x\"], \"doc_hash\": \"ab\", \"acc\": 1.0, \"acc_norm\": 0.0}]";
     let new = "{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"doc_hash\": \"ab\", \"filter\": \"none\", \"metrics\": [\"acc\"], \"acc\": 0.0}\n";
     let (old, new) = (plain(old).unwrap(), plain(new).unwrap());
@@ -193,7 +193,7 @@ fn documents_that_differ_have_different_digests() {
 }
 
 #[test]
-fn words_for_right_and_wrong_in_tables_of_any_separator() {
+fn words_for_correctness_are_recognised() {
     for (a, b) in [("yes", "no"), ("TRUE", "False"), ("1", "0"), (" Y ", "n"), ("right", "wrong"), ("Pass", "FAIL")] {
         for separator in [",", ";", "\t"] {
             let text = format!(
@@ -212,7 +212,7 @@ fn words_for_right_and_wrong_in_tables_of_any_separator() {
 }
 
 #[test]
-fn predictions_match_exactly_or_leniently_by_choice() {
+fn lenient_matching_is_optional() {
     let text = "id,prediction,target\n1, Paris ,paris\n2,Rome,rome\n3,x,y\n";
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
@@ -228,13 +228,13 @@ fn predictions_match_exactly_or_leniently_by_choice() {
 
 /// Regression: tables whose lines end only in carriage returns used to be reported as having "no rows".
 #[test]
-fn lines_that_end_in_carriage_returns_alone_are_named() {
+fn cr_only_line_ends_are_reported() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();
     assert!(error.contains("line 1") && error.contains("only in carriage returns"), "{error}");
 }
 
 #[test]
-fn epochs_and_seeds_are_runs_only_where_items_come_again() {
+fn epochs_and_seeds_are_runs_only_if_items_repeat() {
     let text = "id,seed,correct\n1,10,1\n2,10,0\n1,11,0\n2,11,0\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
     assert_eq!(group.runs.iter().map(values).collect::<Vec<_>>(), [[1.0, 0.0], [0.0, 0.0]]);
@@ -245,7 +245,7 @@ fn epochs_and_seeds_are_runs_only_where_items_come_again() {
 }
 
 #[test]
-fn passages_in_the_document_are_clusters() {
+fn passages_define_clusters() {
     let row = |i: usize| {
         format!(
             "{{\"doc_id\": {i}, \"doc\": {{\"q\": {i}, \"passage_id\": \"p{}\"}}, \"metrics\": [\"acc\"], \"acc\": 1}}\n",
@@ -258,7 +258,7 @@ fn passages_in_the_document_are_clusters() {
 
 /// Regression: tables with `id` and a single score, and tables with several metrics, used to require `--metric`.
 #[test]
-fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
+fn unnamed_and_known_numbers_are_metrics() {
     assert_eq!(names(&plain("id,points\n1,3.5\n2,4\n").unwrap()), ["points"]);
     let several = plain("id,acc,length,F1,rouge-l\n1,1,900,.5,.25\n2,0,70,.25,.5\n").unwrap();
     assert_eq!(names(&several), ["acc", "f1", "rouge_l"]);
@@ -277,7 +277,7 @@ fn the_oldest_harness_files_are_read() {
 }
 
 #[test]
-fn python_words_are_read_wherever_they_stand() {
+fn python_literals_are_parsed_everywhere() {
     for word in ["NaN", "Infinity", "-Infinity", "null", "\"nan\"", "[NaN, 1]", "{\"a\": NaN}", "[]", "\"x\""] {
         let row = |i: usize, ppl: &str| {
             format!(
@@ -296,7 +296,7 @@ fn python_words_are_read_wherever_they_stand() {
 }
 
 #[test]
-fn headers_are_read_in_any_case_and_spelling() {
+fn header_spelling_and_case_do_not_matter() {
     for head in
         ["ID,Correct", "Item ID,Is Correct", "questionId,IsCorrect", "#,Result", "Index,CORRECT?", "Question,right"]
     {
@@ -317,7 +317,7 @@ fn headers_are_read_in_any_case_and_spelling() {
 
 /// Regression: an inch mark used to open a quotation that extended over the rest of the table.
 #[test]
-fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
+fn only_a_leading_quote_opens_a_quotation() {
     let r = plain("id\tcorrect\tnote\n1\tyes\t5\" pipe\n2\tno\tsaid \"x\n").unwrap();
     assert_eq!(values(&r), [1.0, 0.0]);
     let r = plain("id, correct, note\n1, \"yes\", \"a, \"\"b\"\"\nc\"\n2, \"no\", \"\"\n").unwrap();
@@ -326,7 +326,7 @@ fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
 
 /// Regression: even with `--match lenient`, the targets `Paris` and `paris ` under one identifier used to count as two documents.
 #[test]
-fn lenient_targets_are_the_same_document_in_any_case() {
+fn target_case_does_not_change_the_document() {
     let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"]
         .map(|text| [false, true].map(|lenient| of(text, &Wanted { lenient, ..Wanted::default() }).unwrap().prints[0]));
     assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
@@ -334,7 +334,7 @@ fn lenient_targets_are_the_same_document_in_any_case() {
 
 /// lmms-eval logs the prompt as `input`, and prompts vary between models; equal hashes show that the document is the same.
 #[test]
-fn an_equal_hash_outweighs_another_prompt() {
+fn equal_hash_outweighs_differing_prompt() {
     let one = |hash: &str, input: &str| {
         let text = format!("{{\"doc_id\": 1, \"doc_hash\": \"{hash}\", \"input\": \"{input}\", \"acc\": 1}}\n");
         plain(&text).unwrap().prints[0]

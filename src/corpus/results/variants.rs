@@ -9,7 +9,7 @@ fn notes(text: &str) -> String {
 
 /// Regression: every status but `pass` used to count as wrong, so that files from before version 0.3 had an accuracy of 0.
 #[test]
-fn statuses_of_evalplus_are_known_words_or_refused() {
+fn unknown_evalplus_status_is_rejected() {
     let old =
         |status: &str| format!(r#"{{"hash": "h", "eval": {{"H/0": {{"base": [["{status}", [true]]], "plus": []}}}}}}"#);
     let new = |status: &str| format!(r#"{{"eval": {{"H/0": [{{"base_status": "{status}", "plus_status": null}}]}}}}"#);
@@ -26,7 +26,7 @@ fn statuses_of_evalplus_are_known_words_or_refused() {
 
 /// Regression: the prediction `1.0`, as pandas writes it, used to differ from the target `1`.
 #[test]
-fn equal_numbers_are_equal_answers() {
+fn equal_numbers_count_as_equal_answers() {
     for (prediction, target, right) in [
         ("1.0", "1", 1.0),
         ("1", "1.00", 1.0),
@@ -50,7 +50,7 @@ fn equal_numbers_are_equal_answers() {
 
 /// Regression: only `input`, `question` and `example` used to identify the item.
 #[test]
-fn items_differ_by_any_key_of_their_text_but_not_by_their_prompt() {
+fn item_identity_ignores_the_prompt() {
     let one = |key: &str, value: &str| {
         let text = format!("{{\"id\": 1, \"correct\": 1, \"{key}\": \"{value}\"}}\n");
         plain(&text).unwrap().prints[0]
@@ -80,7 +80,7 @@ fn items_differ_by_any_key_of_their_text_but_not_by_their_prompt() {
 
 /// Regression: `NaN` used to be one cluster of all items.
 #[test]
-fn words_for_a_missing_cluster_are_no_cluster() {
+fn missing_cluster_values_are_not_clusters() {
     for word in ["NaN", "NA", "n/a", "None", ""] {
         let error = plain(&format!("id,correct,cluster\n1,1,a\n2,0,{word}\n")).unwrap_err();
         assert!(error.contains("line 3") && error.contains("only some rows"), "{word}: {error}");
@@ -112,14 +112,14 @@ fn a_column_that_occurs_twice_is_refused() {
 
 /// Regression: a column `correct` with the expected label used to be read as right or wrong without a note.
 #[test]
-fn a_correct_that_may_be_the_label_is_noted() {
+fn ambiguous_correct_column_is_noted() {
     assert!(notes("id,pred,correct\n1,0,0\n2,0,1\n").contains("rename the column to `target`"));
     assert_eq!(notes("id,pred,correct\n1,A,0\n2,B,1\n"), "");
     assert_eq!(notes("id,pred,target,correct\n1,0,0,1\n2,0,1,0\n"), "");
 }
 
 #[test]
-fn items_are_identified_by_more_columns() {
+fn item_id_column_has_aliases() {
     for head in ["", "Unnamed: 0", "guid", "sentence_id", "pairID", "name", "problem_id", "row"] {
         let r = plain(&format!("{head},correct\n7,1\n8,0\n")).unwrap_or_else(|e| panic!("{head}: {e}"));
         assert_eq!((ids(&r), values(&r)), (vec!["7", "8"], vec![1.0, 0.0]), "{head}");
@@ -141,7 +141,7 @@ fn items_are_identified_by_more_columns() {
 
 /// Regression: pandas writes whole numbers as `1.0` in columns with gaps, and long integers used to be rounded.
 #[test]
-fn identifiers_are_the_same_in_other_spellings_and_exact() {
+fn identifiers_are_normalised_exactly() {
     let r = plain("id,correct,cluster\n1.0,1,3.0\n2.0,0,3\n1.5,0,4\n").unwrap();
     assert_eq!(
         (ids(&r), r.clusters.iter().flat_map(|c| c.iter()).collect::<Vec<_>>()),
@@ -152,7 +152,7 @@ fn identifiers_are_the_same_in_other_spellings_and_exact() {
 }
 
 #[test]
-fn more_words_mean_right_and_wrong() {
+fn correctness_words_have_aliases() {
     for (a, b) in [
         ("success", "failure"),
         ("C", "I"),
@@ -168,7 +168,7 @@ fn more_words_mean_right_and_wrong() {
 }
 
 #[test]
-fn rows_in_a_list_are_read_and_tables_of_pandas_named() {
+fn row_lists_are_parsed_and_pandas_tables_identified() {
     let rows = r#"{"version": 1, "data": [{"id": 1, "correct": 1}, {"id": 2, "correct": 0}]}"#;
     assert_eq!(values(&plain(rows).unwrap()), [1.0, 0.0]);
     for (text, orient) in [
@@ -181,7 +181,7 @@ fn rows_in_a_list_are_read_and_tables_of_pandas_named() {
 }
 
 #[test]
-fn answers_have_more_keys_and_may_be_lists_or_empty() {
+fn answer_key_has_aliases_and_may_be_a_list() {
     for (prediction, target) in [("y_pred", "y_true"), ("output", "reference"), ("model_output", "gold_answer")] {
         let row = |id, said| format!("{{\"id\": {id}, \"{prediction}\": \"{said}\", \"{target}\": \"A\"}}\n");
         assert_eq!(values(&plain(&(row(1, "A") + &row(2, "B"))).unwrap()), [1.0, 0.0], "{prediction}");
@@ -201,7 +201,7 @@ fn answers_have_more_keys_and_may_be_lists_or_empty() {
 
 /// Regression: such numbers used to be reported as missing.
 #[test]
-fn thousands_separators_are_the_stated_reason() {
+fn thousands_separator_is_named_in_the_error() {
     for table in ["id;score\n1;1.234,5\n2;1.000,5\n", "id,score\n1,\"1,234\"\n2,\"1,000\"\n"] {
         let error = plain(table).unwrap_err();
         assert!(error.contains("line 2") && error.contains("thousands separators"), "{error}");

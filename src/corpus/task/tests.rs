@@ -8,7 +8,7 @@ fn task() -> &'static Task {
 }
 
 #[test]
-fn unknown_names_are_refused_with_the_known_ones() {
+fn unknown_name_error_lists_the_known_ones() {
     let error = Task::named("tense").unwrap_err().to_string();
     assert!(error.contains("tense") && error.contains("agreement"), "{error}");
     assert_eq!(task().property("attractor_number"), Some(1));
@@ -31,7 +31,7 @@ fn identifiers_are_unique_and_labels_name_values() {
 }
 
 #[test]
-fn examples_are_whole() {
+fn examples_are_consistent() {
     let set = task().examples(3_000, 9, &Frequencies::natural()).unwrap();
     let prefixes: HashSet<_> = set.examples.iter().map(|e| &e.prefix).collect();
     assert_eq!(prefixes.len(), 3_000);
@@ -45,7 +45,7 @@ fn examples_are_whole() {
 
 /// The hash is fixed: a change would alter the meaning of every spec with this task.
 #[test]
-fn examples_are_stable() {
+fn examples_are_pinned() {
     let set = task().examples(200, 0, &Frequencies::natural()).unwrap();
     assert_eq!(set.examples[0].text, FIRST);
     assert_eq!(set.hash, HASH);
@@ -56,7 +56,7 @@ const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb
 
 /// The examples are those of `agreement`, but the hash differs because it covers different labels.
 #[test]
-fn animacy_has_three_values_on_every_sentence_of_agreement() {
+fn animacy_takes_three_values_on_agreement_sentences() {
     let task = Task::named("animacy").unwrap();
     let set = task.examples(2_000, 0, &Frequencies::natural()).unwrap();
     let mut counts = [[0.0f64; 3]; 2];
@@ -82,7 +82,7 @@ fn animacy_has_three_values_on_every_sentence_of_agreement() {
 
 /// Probing the attractor's number requires enough examples, but in `agreement` only one sentence in six has an attractor.
 #[test]
-fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
+fn attractor_sentences_have_natural_shares() {
     let set = Task::named("attractors").unwrap().examples(6_000, 3, &Frequencies::natural()).unwrap();
     let mut counts = [[0.0f64; 3]; 2];
     set.examples.iter().for_each(|e| counts[usize::from(e.zc)][1 + usize::from(e.ze.unwrap())] += 1.0);
@@ -94,7 +94,7 @@ fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
 }
 
 #[test]
-fn counterfactuals_swap_the_number_and_nothing_else() {
+fn counterfactuals_change_only_the_number() {
     for task in TASKS {
         for e in task.examples(300, 4, &Frequencies::natural()).unwrap().examples {
             let twin = e.counterfactual().unwrap();
@@ -109,7 +109,7 @@ fn counterfactuals_swap_the_number_and_nothing_else() {
 
 /// At the sizes that the lab uses, shares match the requested ones within 6 standard deviations.
 #[test]
-fn frequencies_and_correlation_are_met() {
+fn frequencies_and_correlation_match_the_request() {
     for phi in [None, Some(-0.2), Some(0.0), Some(0.6)] {
         let frequencies = phi.map_or(Frequencies::natural(), |p| Frequencies::with_phi(p).unwrap());
         let n = 20_000;
@@ -128,7 +128,7 @@ fn frequencies_and_correlation_are_met() {
 }
 
 #[test]
-fn a_grammar_that_repeats_itself_is_an_error() {
+fn repetitive_grammar_is_an_error() {
     fn one(seed: u64, f: Frequencies) -> Writer {
         let example = agreement(seed, f)(None);
         Box::new(move |_| example.clone())
@@ -142,7 +142,7 @@ fn a_grammar_that_repeats_itself_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn smaller_sets_begin_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
+    fn smaller_sets_are_prefixes_of_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
         let f = Frequencies::natural();
         let small = task().examples(n, seed, &f).unwrap();
         let large = task().examples(n + more, seed, &f).unwrap();
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn the_form_of_the_label_agrees(seed: u64) {
+    fn verb_form_matches_the_label(seed: u64) {
         for e in task().examples(20, seed, &Frequencies::balanced()).unwrap().examples {
             let number = Number::ALL[usize::from(e.zc)];
             prop_assert_ne!(&e.forms[0], &e.forms[1]);
@@ -164,7 +164,7 @@ proptest! {
 
 /// The range extends from the first to the last word in which a text differs from its twin.
 #[test]
-fn the_words_that_differ_from_the_twin_are_found() {
+fn words_differing_from_the_twin_are_found() {
     assert_eq!(differing("The keys near the door", "The key near the door"), Some([4, 8]));
     assert_eq!(differing("Die alten Schlüssel sind da", "Der alte Schlüssel sind da"), Some([0, 9]));
     assert_eq!(differing("one two", "one two three"), None, "no word of the text itself differs");

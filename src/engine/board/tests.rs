@@ -89,7 +89,7 @@ fn begun(job: u64) -> Board {
 }
 
 #[test]
-fn a_run_is_in_progress_from_its_command_to_its_end() {
+fn run_is_in_progress_until_its_end() {
     let mut board = Board::default();
     assert!(!board.running() && board.job().is_none() && board.latest().is_none());
     board.on_command(&run(1, shipped()));
@@ -103,7 +103,7 @@ fn a_run_is_in_progress_from_its_command_to_its_end() {
 }
 
 #[test]
-fn a_run_keeps_the_hash_under_which_the_engine_began_it() {
+fn run_keeps_its_initial_hash() {
     let mut board = begun(1);
     assert_eq!(board.job().unwrap().spec_hash, shipped().hash());
     board.on_event(&started(1));
@@ -121,7 +121,7 @@ fn events_of_an_older_run_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_failure_of_an_older_run_is_not_told() {
+fn failure_of_an_older_run_is_not_shown() {
     let mut board = begun(1);
     board.on_command(&run(2, shipped()));
     board.on_event(&finished(1, Outcome::Failed(problem("old"))));
@@ -129,7 +129,7 @@ fn a_failure_of_an_older_run_is_not_told() {
 }
 
 #[test]
-fn each_lab_keeps_its_runs_beside_those_of_the_others() {
+fn each_lab_keeps_its_runs() {
     let mut board = Board::default();
     for (job, lab) in (1..).zip(LABS) {
         board.on_command(&run(job, Spec::shipped(lab.id())));
@@ -151,7 +151,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
 
 /// Regression: a cancelled run used to replace the previous, finished run.
 #[test]
-fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
+fn cancelled_run_does_not_replace_a_finished_one() {
     let lab = shipped().lab();
     let mut board = fold(&of_run(1), begun(1));
     board.on_command(&run(2, shipped()));
@@ -165,9 +165,9 @@ fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
-/// Regression: a run that another lab's run had superseded used to be shown as running forever.
+/// Regression: a run superseded by a run of another lab used to be shown as running forever.
 #[test]
-fn a_run_that_gives_way_to_another_lab_is_over() {
+fn superseded_run_has_ended() {
     let mut board = Board::default();
     for (job, lab) in (1..).zip(LABS) {
         board.on_command(&run(job, Spec::shipped(lab.id())));
@@ -179,17 +179,17 @@ fn a_run_that_gives_way_to_another_lab_is_over() {
 }
 
 #[test]
-fn a_failure_is_told_once_by_its_finding_and_once_by_the_end() {
+fn failure_appears_in_its_finding_and_in_the_summary() {
     let mut board = begun(1);
     board.on_event(&common(1, Common::Error(problem("a stage failed"))));
-    board.on_event(&finished(1, Outcome::Failed(problem("the run failed too"))));
+    board.on_event(&finished(1, Outcome::Failed(problem("the run failed as well"))));
     let told: Vec<&str> = board.notices.iter().map(|n| n.problem.what.as_str()).collect();
-    assert_eq!(told, ["a stage failed", "the run failed too"]);
+    assert_eq!(told, ["a stage failed", "the run failed as well"]);
     assert!(board.notices.iter().all(|n| n.level == NoticeLevel::Error));
 }
 
 #[test]
-fn a_newer_forecast_of_a_model_stands_for_the_older() {
+fn newer_forecast_replaces_the_older() {
     let events = [forecast(1, "a", 1.0), forecast(1, "b", 2.0), forecast(1, "a", 3.0)];
     let board = fold(&events, begun(1));
     let seconds: Vec<(&str, f64)> =
@@ -198,7 +198,7 @@ fn a_newer_forecast_of_a_model_stands_for_the_older() {
 }
 
 #[test]
-fn a_new_run_is_not_held_because_the_one_before_was() {
+fn pause_does_not_carry_over_to_a_new_run() {
     let mut board = Board::default();
     board.on_command(&Command::Pause { hold: true });
     assert!(board.runs.is_empty(), "there is no run to pause");
@@ -210,7 +210,7 @@ fn a_new_run_is_not_held_because_the_one_before_was() {
 }
 
 #[test]
-fn commands_that_change_nothing_measured_leave_the_board() {
+fn commands_without_effect_leave_the_board_unchanged() {
     let board = begun(1);
     for command in [
         Command::ListModels,
@@ -226,7 +226,7 @@ fn commands_that_change_nothing_measured_leave_the_board() {
 
 /// Regression: nine copies of a warning used to be shown as nine lines.
 #[test]
-fn a_warning_stands_once_among_the_notices_of_a_run() {
+fn repeated_warning_is_listed_once() {
     let notice = |what: &str| Event::Notice(Notice { level: NoticeLevel::Warning, problem: problem(what) });
     let told = |board: &Board| board.notices.iter().map(|n| n.problem.what.clone()).collect::<Vec<_>>();
     let mut board = fold(&vec![notice("same"); 9], Board::default());
@@ -276,7 +276,7 @@ fn inspected(model: &str) -> ModelAnswer {
 }
 
 #[test]
-fn models_are_kept_in_the_order_in_which_they_were_asked_about() {
+fn models_keep_their_request_order() {
     let mut board = Board::default();
     for (ticket, model) in (1..).zip(["b", "a", "b"]) {
         board.on_command(&about(ticket, model, ModelQuestion::Inspect));
@@ -287,7 +287,7 @@ fn models_are_kept_in_the_order_in_which_they_were_asked_about() {
 }
 
 #[test]
-fn an_inspected_model_joins_the_list_and_takes_the_place_of_its_older_entry() {
+fn inspected_model_replaces_its_older_entry() {
     let mut board = begun(1);
     board.on_event(&told(1, "a", inspected("a")));
     board.on_event(&told(2, "b", inspected("b")));
@@ -296,7 +296,7 @@ fn an_inspected_model_joins_the_list_and_takes_the_place_of_its_older_entry() {
 }
 
 #[test]
-fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_away() {
+fn failed_question_keeps_the_previous_answer() {
     let mut board = Board::default();
     board.on_event(&told(1, "a", inspected("a")));
     board.on_event(&told(2, "a", ModelAnswer::Failed(problem("gone"))));
@@ -310,7 +310,7 @@ fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_
 
 /// Regression: a question used to count as answered if a second question was asked before the answer arrived.
 #[test]
-fn a_question_waits_until_its_own_answer_comes() {
+fn question_waits_for_its_answer() {
     let mut board = Board::default();
     board.on_command(&about(1, "a", ModelQuestion::Inspect));
     board.on_command(&about(2, "a", ModelQuestion::Check));
@@ -335,7 +335,7 @@ fn settled(ticket: u64, answer: DataAnswer) -> Event {
 }
 
 #[test]
-fn the_progress_of_a_question_goes_to_the_set_that_waits_for_it() {
+fn progress_goes_to_the_waiting_set() {
     let mut board = Board::default();
     board.on_command(&data(1, "a", DataQuestion::Inspect));
     board.on_command(&data(2, "b", DataQuestion::Doctor));
@@ -346,7 +346,7 @@ fn the_progress_of_a_question_goes_to_the_set_that_waits_for_it() {
 }
 
 #[test]
-fn answers_and_progress_that_nobody_waits_for_are_dropped_and_counted() {
+fn unexpected_answers_and_progress_are_dropped() {
     let mut board = Board::default();
     board.on_command(&data(1, "a", DataQuestion::Inspect));
     board.on_command(&data(2, "a", DataQuestion::Inspect));
@@ -360,7 +360,7 @@ fn answers_and_progress_that_nobody_waits_for_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_set_that_cannot_be_read_is_told_among_the_notices() {
+fn unreadable_set_adds_a_notice() {
     let mut board = Board::default();
     board.on_command(&data(1, "a", DataQuestion::Inspect));
     board.on_event(&settled(1, DataAnswer::Failed(problem("no such file"))));
@@ -375,7 +375,7 @@ fn reply(ticket: u64, generation: u64) -> Event {
 }
 
 #[test]
-fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
+fn answer_goes_to_its_run_and_older_ones_are_dropped() {
     let mut board = begun(1);
     board.on_event(&reply(5, 1));
     assert_eq!(board.stale, 0);
@@ -388,7 +388,7 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
 
 /// Regression: a question to one lab used to make another lab wait for an answer.
 #[test]
-fn each_run_knows_the_latest_question_to_it() {
+fn each_run_stores_its_latest_question() {
     let question = |generation| {
         let point = labs::interventions::question::PointQuestion {
             model: "m".into(),
@@ -412,7 +412,7 @@ fn each_run_knows_the_latest_question_to_it() {
 
 /// Regression: an hour-long session used to keep the results of every run (500 MB).
 #[test]
-fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
+fn old_runs_lose_results_but_stay_listed() {
     let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];
     assert_eq!(over(held.into_iter()), [0]);
     assert_eq!(over([MOST_HELD, MOST_HELD + 1].into_iter()), [0], "the latest stays");
@@ -429,7 +429,7 @@ fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
 }
 
 #[test]
-fn a_run_can_be_let_go_before_it_begins() {
+fn run_can_be_released_before_it_starts() {
     let mut board = Board::default();
     board.let_go(1);
     (1..=3).for_each(|job| board.on_command(&run(job, shipped())));
@@ -438,7 +438,7 @@ fn a_run_can_be_let_go_before_it_begins() {
 }
 
 #[test]
-fn what_the_engine_says_of_itself_is_kept() {
+fn engine_information_is_kept() {
     let mut board = Board::default();
     let info = EngineInfo { version: "1".into(), device: "cpu".into() };
     board.on_event(&Event::Ready(info.clone()));
@@ -453,7 +453,7 @@ fn what_the_engine_says_of_itself_is_kept() {
 
 proptest! {
     #[test]
-    fn whatever_older_runs_still_say_the_board_is_that_of_the_newest(
+    fn late_events_of_older_runs_do_not_change_the_board(
         noise in prop::collection::vec((0usize..16, 1u64..3, 0usize..5), 0..40),
     ) {
         let quiet = {

@@ -254,7 +254,7 @@ mod tests {
     use corpus::readers::ReadError;
 
     #[test]
-    fn answers_are_bounded_whatever_the_set_holds() {
+    fn answer_size_is_bounded() {
         let lines = bounded(vec!["é".repeat(10_000); 1_000]);
         assert_eq!(lines.len(), MAX_LINES + 1);
         assert_eq!(lines[0].chars().count(), MAX_CHARS + 1);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_names_the_file_inside_the_folder_and_the_line() {
+    fn problem_names_file_and_line() {
         let error = SetError::Read(ReadError::line(Path::new("/d/a.txt"), 3, "half a row", "a whole one"));
         let told = problem(&error, "/d");
         assert_eq!(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_settles_the_dossier_and_a_failure_keeps_what_was_known() {
+    fn failure_keeps_earlier_details() {
         let models = ["bert-mini".to_owned()];
         let [inspect, doctor] = [DataQuestion::Inspect, DataQuestion::Doctor]
             .map(|question| DataRequest::of(&TaskSpec::default(), 0, &models, "facts", question));

@@ -94,7 +94,7 @@ mod tests {
     use corpus::micro::frequencies::Frequencies;
 
     #[test]
-    fn the_parts_are_disjoint_shares_of_all_and_the_oracles_learn_from_uncorrelated_examples() {
+    fn parts_are_disjoint_and_oracle_examples_uncorrelated() {
         let task = Task::named("agreement").unwrap();
         let set = task.examples(4_000, 5, &Frequencies::natural()).unwrap();
         let found = parts(task, &TaskSpec::default(), &set, 5).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_examples_and_an_unknown_target_are_told() {
+    fn too_few_examples_and_unknown_target_are_errors() {
         let task = Task::named("agreement").unwrap();
         let set = task.examples(3, 0, &Frequencies::natural()).unwrap();
         assert!(parts(task, &TaskSpec::default(), &set, 0).is_err());

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_counted_in_tokens_without_reading_weights() {
+    fn token_counts_need_no_weights() {
         let known = vocabulary("bert-mini", &mut |_| Ok(())).unwrap();
         assert_eq!((known.tokens)("is"), Some(1));
         assert!((known.tokens)("antidisestablishmentarianism").is_none_or(|n| n > 1));

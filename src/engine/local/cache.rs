@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_what_it_is_given_and_distrusts_damaged_files() {
+    fn cache_round_trips_and_rejects_damaged_files() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         assert_eq!(cache.get("a"), None);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_under_another_key_is_none() {
+    fn probe_under_another_key_is_not_found() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_holds_nothing_and_complains_about_nothing() {
+    fn missing_folder_is_an_empty_cache() {
         let cache = Cache::none();
         cache.put("a", b"x").unwrap();
         assert_eq!(cache.get("a"), None);
     }
 
     #[test]
-    fn damage_at_any_byte_is_noticed() {
+    fn damage_at_any_byte_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_probe_is_replaced_by_the_next_one() {
+    fn damaged_probe_is_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"one").unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_too_large_to_be_ours_is_not_read() {
+    fn oversized_file_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probes_unused_for_longest_go_when_the_folder_is_full() {
+    fn least_recently_used_probes_are_evicted() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         let old = SystemTime::now() - std::time::Duration::from_secs(1_000);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn clearing_removes_probes_and_nothing_else() {
+    fn clearing_removes_only_probes() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         std::fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn as_a_store_it_keeps_both_and_says_where() {
+    fn store_keeps_probes_and_trainings() {
         use labs::store::key;
         let dir = tempfile::tempdir().unwrap();
         let store: &dyn Store = &Cache::at(dir.path());
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn trainings_that_were_stopped_are_kept_until_they_are_finished() {
+    fn stopped_trainings_are_kept_until_finished() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.keep_unfinished("a", b"first").unwrap();

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_sets_are_inspected_with_their_split_and_examined_with_a_vocabulary() {
+    fn built_in_sets_are_inspected_and_checked() {
         let mut rig = Rig::new();
         rig.ask(1, "agreement", DataQuestion::Inspect);
         let DataAnswer::Inspected(found) = rig.answer(1) else { panic!() };
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_nowhere_empty_folders_and_binary_files_are_told() {
+    fn unusable_paths_are_reported() {
         let mut rig = Rig::new();
         let dir = tempfile::tempdir().unwrap();
         let binary = dir.path().join("weights.bin");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_question_is_stopped_and_so_are_those_behind_it() {
+    fn cancellation_also_stops_queued_questions() {
         let mut rig = Rig::new();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long.jsonl.gz");
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_questions_the_later_one_is_answered() {
+    fn later_of_equal_questions_is_answered() {
         let (commands, inbox) = commands_channel();
         let (outbox, mut events) = channel(256);
         let rig = Rig { commands, events: channel(1).1 };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_desk_ends_with_the_program_and_with_the_front_end() {
+    fn desk_ends_with_program_or_front_end() {
         for gone in [true, false] {
             let (commands, inbox) = commands_channel();
             let (outbox, _events) = channel(256);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_not_there_has_no_vocabulary_and_the_set_is_not_examined() {
+    fn missing_model_prevents_the_vocabulary_check() {
         let mut rig = Rig::new();
         let task = TaskSpec { examples: 1_000, ..TaskSpec::default() };
         let models = ["./no/such/model".to_owned()];
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_counts_bytes_of_a_known_number_and_rows() {
+    fn progress_counts_bytes_and_rows() {
         let mut pace = Pace::new(3);
         (pace.bytes, pace.total, pace.rows) = (30, 40, 5);
         let Some(Event::AnswerProgress { ticket: 3, progress }) = pace.report() else { panic!() };

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_latest_question_to_the_experiment_survives() {
+    fn only_the_latest_question_is_kept() {
         let mut queue = Queue::default();
         queue.push(run(1));
         assert!(queue.take_run().is_some());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_supersedes_the_old_one_and_its_questions() {
+    fn new_run_supersedes_the_old_one() {
         let mut queue = Queue::default();
         queue.push(point(1, 7));
         queue.push(run(2));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_about_models_wait_their_turn_and_are_asked_once() {
+    fn model_questions_are_queued_once() {
         let mut queue = Queue::default();
         for (ticket, model) in ["a", "b", "a"].into_iter().enumerate() {
             queue.push(about(ticket as Ticket, model, ModelQuestion::Inspect));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_a_run_that_waits_still_lets_it_report_its_end() {
+    fn cancelled_queued_run_still_reports_its_end() {
         let mut queue = Queue::default();
         queue.push(run(4));
         queue.push(Command::Pause { hold: true });
@@ -277,7 +277,7 @@ mod tests {
     /// Regression: questions from sliders used to remain unanswered after a cancellation, because questions were treated as work of the
     /// cancelled run.
     #[test]
-    fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
+    fn ended_run_no_longer_cancels_work() {
         let mut queue = Queue::default();
         queue.push(Command::Cancel { job: 4 });
         queue.ended(3);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_to_another_run_is_dropped_and_not_kept_for_later() {
+    fn question_to_another_run_is_dropped() {
         let mut queue = Queue::default();
         queue.push(point(2, 1));
         assert_eq!(queue.take_experiment(1), None);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_until_it_is_lifted_by_a_run_a_cancellation_or_the_end() {
+    fn pause_ends_on_resume_run_cancellation_or_shutdown() {
         let hold = Command::Pause { hold: true };
         for lifts in [Command::Pause { hold: false }, run(2), Command::Cancel { job: 1 }, Command::Shutdown] {
             let mut queue = Queue::default();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_models_is_made_once_however_often_it_is_asked_for() {
+    fn repeated_model_list_requests_are_merged() {
         let mut queue = Queue::default();
         queue.push(Command::ListModels);
         queue.push(Command::ListModels);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_the_desk_leaves_the_worker_alone() {
+    fn desk_questions_do_not_wake_the_worker() {
         use crate::data::{DataQuestion, DataRequest};
         let request = DataRequest::of(&Default::default(), 0, &[], "facts", DataQuestion::Inspect);
         let mut queue = Queue::default();
@@ -334,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_stops_every_run_and_wakes_the_worker() {
+    fn shutdown_stops_runs_and_wakes_the_worker() {
         let mut queue = Queue::default();
         queue.push(Command::Shutdown);
         assert!(queue.stops(1) && queue.stops(99) && queue.closed() && queue.busy() && !queue.idle());
     }
 
     #[test]
-    fn an_inbox_takes_in_all_that_has_arrived_and_a_lost_front_end_is_the_end() {
+    fn lost_front_end_shuts_down_the_inbox() {
         let (commands, receiver) = std::sync::mpsc::channel();
         let mut inbox = Inbox::new(receiver);
         inbox.drain();

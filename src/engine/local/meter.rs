@@ -173,7 +173,7 @@ mod tests {
 
     /// Regression: a plan of a few seconds used to show "8 min left" if a model was loaded between the plan and its first stage.
     #[test]
-    fn what_comes_before_the_first_stage_of_a_plan_is_no_pace() {
+    fn time_before_the_first_stage_is_not_counted() {
         let mut meter = Meter::new();
         meter.plan(2.0);
         meter.begun -= std::time::Duration::from_secs(10);
@@ -189,7 +189,7 @@ mod tests {
 
     /// Regression: the progress bar used to go from 99 % back to 81 %, and to show 100 % while the run continued.
     #[test]
-    fn progress_never_goes_back_and_never_reaches_the_whole() {
+    fn progress_is_monotone_and_below_one() {
         let mut meter = Meter::new();
         let mut last = 0.0;
         for (plan, stages) in [(1.0, 3), (6.0, 2), (0.0, 1), (100.0, 2), (0.001, 40)] {
@@ -209,7 +209,7 @@ mod tests {
 
     /// A sweep of thousands of jobs must not redraw the screen after each job.
     #[test]
-    fn the_ends_of_many_equal_jobs_are_one_report() {
+    fn equal_job_ends_are_merged() {
         let mut meter = Meter::new();
         meter.stage("sweep", "ex", 1.0);
         let reports = (0..50).filter(|_| meter.report(8, 8).is_some()).count();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_follows_the_pace_and_ends_with_the_plan() {
+    fn time_left_follows_the_pace() {
         assert_eq!(left(100.0, 0.0, 0.0), Some(100.0), "at the start, the planned time remains");
         assert!(
             left(100.0, 50.0, 100.0).is_some_and(|t| (t - 95.4).abs() < 0.1),
@@ -228,7 +228,7 @@ mod tests {
 
     /// Regression: the remaining time used to go from 38 s to 4 min and back within seconds.
     #[test]
-    fn the_time_left_follows_a_jump_of_the_pace_slowly_and_a_lasting_one_at_last() {
+    fn time_left_adapts_gradually() {
         let mut shown = steadied(None, 40.0, 20.0);
         assert_eq!(shown, 40.0);
         for (now, new) in [(20.1, 240.0), (20.5, 240.0), (21.0, 240.0)] {
@@ -244,13 +244,13 @@ mod tests {
 
     /// Regression: a half-hour run used to show no remaining time during its first minute.
     #[test]
-    fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
+    fn long_run_estimates_time_left_early() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));
         assert!(!is_told(0.001, 60.0), "a run that has hardly begun has no reliable pace");
     }
 
     #[test]
-    fn a_stage_without_units_is_done_and_each_stage_reports_at_once() {
+    fn every_stage_reports_at_once() {
         let mut meter = Meter::new();
         meter.plan(2.0);
         for name in ["a", "b"] {

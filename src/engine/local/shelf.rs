@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_loaded_once_and_the_one_unused_for_longest_goes_first() {
+    fn models_load_once_with_lru_eviction() {
         let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 2);
         let first = load(&mut shelf, "bert-tiny");
         load(&mut shelf, "untrained:bert-tiny");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shelf_has_room_for_one_model_at_least() {
+    fn shelf_holds_at_least_one_model() {
         let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 0);
         load(&mut shelf, "bert-tiny");
         assert!(shelf.holds("bert-tiny"));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_told_and_not_kept() {
+    fn failed_load_is_reported_and_not_cached() {
         let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 1);
         let Err(Fault::Failed(problem)) = shelf.load("./no/such/folder", &mut |_| Ok(())) else {
             panic!("there is no such folder")

@@ -180,7 +180,7 @@ fn point(ticket: u64, model: &str, options: &[(&str, f64)]) -> Command {
 }
 
 #[test]
-fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() {
+fn cached_experiment_repeats_every_point() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let cache = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
 /// Regression: the baseline "C before" used to be the mean over all replicates trained so far, including those not yet judged. The curve
 /// therefore began at a different value at strength 0.
 #[test]
-fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
+fn baseline_uses_the_replicates_of_its_point() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -246,7 +246,7 @@ fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
 }
 
 #[test]
-fn the_slider_is_answered_at_its_own_value_with_an_example() {
+fn slider_value_is_answered_with_an_example() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -271,7 +271,7 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
 
 /// Regression: a headless run of four models used to keep all four in memory until its end.
 #[test]
-fn where_no_question_can_come_nothing_is_kept_for_one() {
+fn headless_run_keeps_no_models_for_questions() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::start(LocalOptions {
@@ -291,7 +291,7 @@ fn where_no_question_can_come_nothing_is_kept_for_one() {
 }
 
 #[test]
-fn an_answer_with_other_options_is_a_result_of_another_spec() {
+fn answer_with_other_options_has_another_spec() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -321,7 +321,7 @@ fn an_answer_with_other_options_is_a_result_of_another_spec() {
 }
 
 #[test]
-fn two_settings_of_one_method_are_two_curves() {
+fn each_setting_of_a_method_has_a_curve() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -341,7 +341,7 @@ fn two_settings_of_one_method_are_two_curves() {
 }
 
 #[test]
-fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
+fn intervention_propagates_up_to_the_oracle_layer() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -361,7 +361,7 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
 
 /// Regression: below the last layer, the model's own answer used to cover only the first examples.
 #[test]
-fn the_model_answers_for_all_test_examples_at_any_layer() {
+fn model_behaviour_covers_all_test_examples() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -385,7 +385,7 @@ fn the_model_answers_for_all_test_examples_at_any_layer() {
 
 /// Sentence encoders have no head, which prompts need but interventions on hidden states do not.
 #[test]
-fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
+fn headless_model_supports_interventions() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let file = dir.path().join("model.safetensors");
@@ -422,7 +422,7 @@ fn a_cancelled_run_ends_and_the_next_one_runs() {
 }
 
 #[test]
-fn failures_name_what_is_wrong_and_the_engine_lives_on() {
+fn failed_runs_do_not_stop_the_engine() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -446,7 +446,7 @@ fn failures_name_what_is_wrong_and_the_engine_lives_on() {
 }
 
 #[test]
-fn an_oracle_that_sees_nothing_is_said_to() {
+fn uninformative_oracle_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
@@ -462,7 +462,7 @@ fn an_oracle_that_sees_nothing_is_said_to() {
 }
 
 #[test]
-fn a_run_cancelled_before_it_began_still_ends() {
+fn run_cancelled_before_its_start_still_ends() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());

@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn back_is_the_derivative(
+    fn backward_matches_finite_differences(
         lengths in prop::collection::vec(1usize..7, 1..3), cut in 0usize..2, dim in 1usize..5, groups in 1usize..3,
         each in 1usize..3, causal: bool, every in 1usize..3, seed in 0u32..50, apart: bool, with_extra: bool,
     ) {

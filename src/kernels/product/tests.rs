@@ -34,7 +34,7 @@ fn units() -> impl Iterator<Item = Unit> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn sixteen_bits_equal_the_definition_on_rounded_numbers(m in 1usize..40, k in 1usize..70, n in 1usize..80, seed in 0u32..99) {
+    fn bf16_equals_the_definition_on_rounded_numbers(m in 1usize..40, k in 1usize..70, n in 1usize..80, seed in 0u32..99) {
         let (a, weights, bias) = (numbers(m * k, seed), numbers(n * k, seed + 1), numbers(n, seed + 2));
         let round = |x: f32, dtype: Dtype| match dtype {
             Dtype::F16 => half::f16::from_f32(x).to_f32(),
@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn long_inner_axes_are_summed_in_blocks() {
+fn long_inner_axes_are_accumulated_in_blocks() {
     let (m, k, n) = (3, 2 * BLOCK + 5, 40);
     let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
     let mut c = vec![1.0; m * n];
@@ -112,7 +112,7 @@ fn long_inner_axes_are_summed_in_blocks() {
 }
 
 #[test]
-fn endings_are_what_they_say() {
+fn epilogues_match_their_definitions() {
     let (m, k, n) = (5, 7, 37);
     let (a, b, bias, old) = (numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3), numbers(m * n, 4));
     let run = |finish: Finish<'_>| {
@@ -139,7 +139,7 @@ fn endings_are_what_they_say() {
 }
 
 #[test]
-fn a_row_does_not_depend_on_its_neighbours() {
+fn rows_are_independent() {
     let (k, n) = (100, 70);
     let (a, weights) = (numbers(200 * k, 5), numbers(n * k, 6));
     let packed = Packed::from_weights(k, &[&weights]);
@@ -156,7 +156,7 @@ fn a_row_does_not_depend_on_its_neighbours() {
 }
 
 #[test]
-fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
+fn bf16_rows_are_independent_on_every_unit() {
     for k in [31, 64, 100] {
         let n = 70;
         let (a, weights) = (numbers(600 * k, 5), numbers(n * k, 6));
@@ -179,7 +179,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
 }
 
 #[test]
-fn numbers_of_other_rows_and_of_the_panel_behind_never_leak_into_a_row_in_bf16() {
+fn bf16_rows_ignore_nan_in_neighbouring_data() {
     // If an inner axis ends within a step, the panel's memory continues with other weights.
     let (m, k, n) = (17, 35, 64);
     let mut weights = numbers(n * k, 3);

@@ -147,7 +147,6 @@ impl<'a> Json<'a> {
         ModelError::Expected { file: self.file.to_owned(), key: self.at.clone(), what }
     }
 
-    /// Items of a list.
     pub(crate) fn items(&self) -> Result<Vec<Json<'a>>> {
         let list = self.value.and_then(Value::as_array).ok_or_else(|| self.wrong("a list"))?;
         let item = |(i, v)| Json { file: self.file, at: format!("{}.{i}", self.at), value: Some(v) };

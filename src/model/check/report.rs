@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_deviation_of_all_parts_is_kept_with_its_place() {
+    fn table_keeps_the_largest_deviation_and_its_location() {
         let mut t = Table::default();
         t.close("states", "layer 0", &[1.0, 2.0], &[1.0, 2.125], 0.2);
         t.close("states", "layer 1", &[1.0], &[1.0], 0.2);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_without_comparison_has_not_passed() {
+    fn report_without_comparisons_does_not_pass() {
         let mut t = Table::default();
         t.not_checked("all", "empty");
         let [model, hash, device, reference] = std::array::from_fn(|_| String::new());

@@ -69,7 +69,7 @@ fn run(dir: &Path) -> Result<Report> {
 }
 
 #[test]
-fn a_model_agrees_with_itself_and_gaps_are_told() {
+fn model_agrees_with_itself_and_missing_values_are_reported() {
     let (dir, tensors, info) = checked();
     write(dir.path(), &tensors, &info);
     let report = run(dir.path()).unwrap();
@@ -84,7 +84,7 @@ fn a_model_agrees_with_itself_and_gaps_are_told() {
 }
 
 #[test]
-fn a_changed_value_is_found_with_its_place() {
+fn changed_value_is_located() {
     for (key, quantity) in [
         ("hidden_states.1", "hidden states"),
         ("attentions.1", "attentions"),
@@ -113,7 +113,7 @@ fn refused(key: &str, change: impl Fn(&mut Array) -> bool) -> String {
 }
 
 #[test]
-fn broken_arrays_are_refused_by_file_and_key() {
+fn invalid_array_error_names_file_and_key() {
     for key in ["input_ids", "attention_mask", "hidden_states.0", "hidden_states.2", "position", "top5_ids"] {
         let why = refused(key, |_| false);
         assert!(why.contains("expected.safetensors") && why.contains(&format!("'{key}': is missing")), "{why}");
@@ -155,7 +155,7 @@ fn broken_arrays_are_refused_by_file_and_key() {
 }
 
 #[test]
-fn broken_json_is_refused_by_file_and_key() {
+fn invalid_json_error_names_file_and_key() {
     let with = |info: Value| {
         let (dir, tensors, _) = checked();
         write(dir.path(), &tensors, &info);
@@ -180,7 +180,7 @@ fn broken_json_is_refused_by_file_and_key() {
 }
 
 #[test]
-fn rounded_cases_are_compared_and_refused_alike() {
+fn rounded_cases_are_compared_and_validated() {
     let dir = folder(&bert());
     let info = |case: Value| {
         std::fs::write(dir.path().join("expected.json"), json!({"cases": [case]}).to_string()).unwrap();
@@ -210,7 +210,7 @@ fn rounded_cases_are_compared_and_refused_alike() {
 }
 
 #[test]
-fn a_check_can_be_stopped() {
+fn check_can_be_cancelled() {
     let (dir, tensors, info) = checked();
     write(dir.path(), &tensors, &info);
     let mut beats = 0;

@@ -23,7 +23,7 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn tensors_come_out_as_they_were_saved() {
+fn tensors_are_converted_unchanged() {
     for file in [ZIP, LEGACY] {
         let (done, weights) = converted(file).unwrap();
         let is = |name: &str, shape: &[usize], values: &[f64]| {
@@ -46,7 +46,7 @@ fn tensors_come_out_as_they_were_saved() {
 }
 
 #[test]
-fn the_files_beside_the_weights_come_along_and_nothing_is_overwritten() {
+fn small_files_are_copied_and_nothing_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let from = dir.path().join("from");
     std::fs::create_dir(&from).unwrap();
@@ -70,7 +70,7 @@ fn the_files_beside_the_weights_come_along_and_nothing_is_overwritten() {
 
 /// Python 2 writes strings with a short length, and a dict as a list of pairs.
 #[test]
-fn files_of_python_2_are_read() {
+fn python_2_files_are_parsed() {
     let matrix = tensor("0", 6, &[2, 3], &[3, 1]);
     let object = [b"ccollections\nOrderedDict\n(](](U\x01w", &matrix[..], b"eetR"].concat();
     let (done, weights) = converted(&legacy(&object, &[("0", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])])).unwrap();
@@ -115,7 +115,7 @@ fn legacy(object: &[u8], storages: &[(&str, &[f32])]) -> Vec<u8> {
 }
 
 /// Weights of a RoBERTa folder as fairseq saves them: different names, joint projections, no token types.
-fn roberta_as_fairseq_calls_it(dir: &Path) -> Vec<u8> {
+fn fairseq_roberta_weights(dir: &Path) -> Vec<u8> {
     let weights = Checkpoint::open(&[dir.join("model.safetensors")]).unwrap();
     let read = |name: &str| weights.read(name).unwrap().unwrap();
     let mut tensors: Vec<(String, Array)> = Vec::new();
@@ -159,7 +159,7 @@ fn roberta_as_fairseq_calls_it(dir: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn fairseq_roberta_gives_the_logits_of_the_same_model() {
+fn converted_fairseq_roberta_has_equal_logits() {
     let size = crate::families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 };
     let original = crate::tests::folder(&crate::Arch::roberta(size));
     // fairseq has no token types; transformers sets them to zero.
@@ -177,7 +177,7 @@ fn fairseq_roberta_gives_the_logits_of_the_same_model() {
     weights::write_f16(&path, &tensors).unwrap();
     let from = tempfile::tempdir().unwrap();
     std::fs::copy(original.path().join("config.json"), from.path().join("config.json")).unwrap();
-    std::fs::write(from.path().join("model.pt"), roberta_as_fairseq_calls_it(original.path())).unwrap();
+    std::fs::write(from.path().join("model.pt"), fairseq_roberta_weights(original.path())).unwrap();
     let to = from.path().join("new");
     let done = convert(from.path(), &to).unwrap();
     assert!(done.fairseq && done.copied == ["config.json"]);
@@ -192,7 +192,7 @@ fn fairseq_roberta_gives_the_logits_of_the_same_model() {
 }
 
 #[test]
-fn a_pickle_that_names_anything_else_is_refused_by_its_name() {
+fn unsupported_global_is_named_in_the_error() {
     for (module, name) in [
         ("os", "system"),
         ("builtins", "eval"),
@@ -212,7 +212,7 @@ fn a_pickle_that_names_anything_else_is_refused_by_its_name() {
 }
 
 #[test]
-fn hostile_and_damaged_files_are_refused_with_the_reason() {
+fn malicious_and_damaged_files_are_rejected_with_a_reason() {
     let one = |object: Vec<u8>| legacy(&[b"}", &text("a")[..], &object, b"s"].concat(), &[("0", &[1.0, 2.0])]);
     let deep = [&b")"[..], &b"\x85".repeat(1 << 20)].concat();
     let doubling = [&b")q\0"[..], &b"h\0h\0\x86q\0".repeat(100)].concat();
@@ -252,7 +252,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
 
 /// `torch.save` never compresses, so archives with compressed entries are rejected without unpacking.
 #[test]
-fn compressed_archives_are_refused() {
+fn compressed_archives_are_rejected() {
     let mut file = ZIP.to_vec();
     for (magic, at) in [(b"PK\x03\x04", 8), (b"PK\x01\x02", 10)] {
         let starts: Vec<usize> = (0..file.len() - 4).filter(|&i| file[i..].starts_with(magic)).collect();
@@ -262,7 +262,7 @@ fn compressed_archives_are_refused() {
 }
 
 #[test]
-fn every_cut_and_every_changed_byte_gives_a_value_or_an_error() {
+fn truncated_and_altered_files_never_panic() {
     let read = |bytes: &[u8]| {
         TorchFile::parse("w.pt".into(), weights::Bytes::Held(bytes.to_vec().into())).and_then(|file| {
             let mut sink = |_: &[u8]| Ok(());

@@ -85,7 +85,7 @@ fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_model_that_amplifies_rounding_passes() {
+fn rounding_tolerance_scales_with_the_model() {
     compare_halves(2_012_791_405_620_952_380).unwrap();
 }
 
@@ -93,12 +93,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn halves_compute_what_their_rounded_weights_do(seed: u64) {
+    fn half_types_equal_f32_on_rounded_weights(seed: u64) {
         compare_halves(seed)?;
     }
 
     #[test]
-    fn in_bf16_neighbours_do_not_matter(seed in 0u64..1000, lengths in prop::collection::vec(1usize..9, 2..6)) {
+    fn bf16_sentences_are_independent(seed in 0u64..1000, lengths in prop::collection::vec(1usize..9, 2..6)) {
         for arch in archs() {
             let model = CpuExecutor::new(&arch, params(&arch, seed), Dtype::Bf16).unwrap();
             let many = batch(&lengths, seed);
@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn halves_take_half_the_memory() {
+fn half_types_need_half_the_memory() {
     let arch = Arch::bert(Size { vocab: 900, hidden: 64, layers: 2, heads: 2, max_positions: 40 });
     let bytes = |d| CpuExecutor::new(&arch, params(&arch, 1), d).unwrap().bytes() as f64;
     let whole = bytes(Dtype::F32);
@@ -127,7 +127,7 @@ fn halves_take_half_the_memory() {
 }
 
 #[test]
-fn halves_are_forward_only_and_say_so() {
+fn half_types_refuse_gradients() {
     let arch = &archs()[0];
     let targets = vec![Target { row: 0, position: 0, token: 1 }];
     let plan = Plan::default().gradient(Scalar::Logit(targets), &[HookPoint::Embed]);
@@ -145,7 +145,7 @@ fn halves_are_forward_only_and_say_so() {
 }
 
 #[test]
-fn what_a_dtype_cannot_do_is_refused_with_a_way_out() {
+fn unsupported_dtype_error_has_a_remedy() {
     let arch = &archs()[0];
     let refused = CandleExecutor::new(arch, params(arch, 1), Device::CandleCpu, Dtype::Bf16).err().unwrap();
     assert!(matches!(&refused, ModelError::Device { .. }) && refused.to_string().contains("f16"), "{refused}");
@@ -165,7 +165,7 @@ fn what_a_dtype_cannot_do_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn built_in_models_say_nearly_the_same() {
+fn half_types_barely_change_built_in_models() {
     for (name, texts) in [
         ("bert-mini", ["the keys to the cabinet [MASK] here", "the dog near the trees [MASK] happy"]),
         ("gpt2-mini", ["the keys to the cabinet", "the dog near the trees"]),

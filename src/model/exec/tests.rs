@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn captures_do_not_change_the_answer(seed in 0u64..1000, lengths in prop::collection::vec(1usize..7, 1..4)) {
+    fn captures_do_not_change_results(seed in 0u64..1000, lengths in prop::collection::vec(1usize..7, 1..4)) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&lengths, seed);
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_with_the_unchanged_value_is_the_identity(seed in 0u64..1000, row in 0usize..2, position in 0usize..4) {
+    fn overwriting_with_the_same_value_changes_nothing(seed in 0u64..1000, row in 0usize..2, position in 0usize..4) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&[4, 6], seed);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn padding_and_neighbours_do_not_matter(seed in 0u64..1000, short in 1usize..6) {
+    fn sentences_are_independent_of_padding_and_batch(seed in 0u64..1000, short in 1usize..6) {
         for arch in archs() {
             let m = model(arch, seed);
             let both = batch(&[short, 8], seed);
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn chosen_sites_and_rows_are_those_of_the_whole(seed in 0u64..1000, picks in prop::collection::vec((0usize..2, 0usize..3), 1..5)) {
+    fn selected_sites_equal_full_results(seed in 0u64..1000, picks in prop::collection::vec((0usize..2, 0usize..3), 1..5)) {
         for arch in archs() {
             let m = model(arch, seed);
             let b = batch(&[3, 5], seed);
@@ -152,7 +152,7 @@ fn scalar_at(m: &Model, b: &crate::Batch, p: HookPoint, x: Array, of: &Scalar) -
 }
 
 #[test]
-fn gradients_are_the_derivatives_of_the_scalars() {
+fn gradients_match_finite_differences_of_scalars() {
     for arch in archs() {
         let m = model(arch, 3);
         let b = batch(&[3, 5], 4);
@@ -196,7 +196,7 @@ fn gradients_are_the_derivatives_of_the_scalars() {
 }
 
 #[test]
-fn several_gradients_at_once_are_those_of_single_requests() {
+fn combined_gradient_requests_equal_single_ones() {
     for arch in archs() {
         let m = model(arch, 5);
         let b = batch(&[4, 2], 6);
@@ -214,7 +214,7 @@ fn several_gradients_at_once_are_those_of_single_requests() {
 }
 
 #[test]
-fn the_differentiable_pass_gives_the_fast_pass_numbers() {
+fn pass_with_gradients_equals_plain_pass() {
     for arch in archs() {
         let m = model(arch, 7);
         let b = batch(&[4, 6, 1], 8);
@@ -228,7 +228,7 @@ fn the_differentiable_pass_gives_the_fast_pass_numbers() {
 }
 
 #[test]
-fn a_gradient_that_cannot_arrive_is_an_error_not_a_zero() {
+fn unreachable_gradient_is_an_error() {
     let m = model(bert(), 1);
     let b = batch(&[3], 1);
     // The scalar is computed before the point is reached, so it has no gradient with respect to it.
@@ -243,7 +243,7 @@ fn a_gradient_that_cannot_arrive_is_an_error_not_a_zero() {
 }
 
 #[test]
-fn one_vector_for_all_sites_or_one_for_each() {
+fn edit_takes_one_vector_or_one_per_site() {
     let m = model(bert(), 2);
     let b = batch(&[4, 4], 3);
     let p = HookPoint::ResidPost(0);
@@ -265,7 +265,7 @@ fn one_vector_for_all_sites_or_one_for_each() {
 }
 
 #[test]
-fn a_causal_model_does_not_look_ahead() {
+fn causal_model_ignores_later_tokens() {
     let m = model(archs().remove(1), 4);
     let (a, b) = (batch(&[5], 1), batch(&[5], 2));
     let mut ids = a.ids().to_vec();
@@ -276,7 +276,7 @@ fn a_causal_model_does_not_look_ahead() {
 }
 
 #[test]
-fn plans_that_do_not_fit_are_refused_with_the_reason() {
+fn invalid_plans_are_rejected_with_a_reason() {
     let m = model(bert(), 1);
     let b = batch(&[3, 2], 1);
     let edit = |at, sites: Vec<(usize, usize)>, n: usize| {
@@ -316,7 +316,7 @@ fn plans_that_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
-fn batches_that_do_not_fit_are_refused_with_the_reason() {
+fn invalid_batches_are_rejected_with_a_reason() {
     let m = model(bert(), 1);
     let plan = Plan::default().logits_at(Sites::All);
     let long = batch(&[3, 11], 1);
@@ -328,7 +328,7 @@ fn batches_that_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
-fn without_a_head_logits_are_refused_and_hidden_states_work() {
+fn headless_model_refuses_only_logits() {
     let m = model(crate::Arch { head: Head::None, ..bert() }, 1);
     let b = batch(&[3], 1);
     let refused = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err();
@@ -339,7 +339,7 @@ fn without_a_head_logits_are_refused_and_hidden_states_work() {
 }
 
 #[test]
-fn the_empty_plan_runs_nothing_and_returns_nothing() {
+fn empty_plan_runs_nothing() {
     let m = model(bert(), 1);
     let trace = m.forward(&batch(&[3], 1), &Plan::default()).unwrap();
     assert_eq!(trace, crate::Trace::default());
@@ -348,7 +348,7 @@ fn the_empty_plan_runs_nothing_and_returns_nothing() {
 }
 
 #[test]
-fn an_encoder_decoder_reads_its_own_decoder_rows() {
+fn explicit_decoder_input_is_used() {
     let m = model(archs().pop().unwrap(), 9);
     let start = m.arch().decoder.unwrap().start_token;
     let b = batch(&[4, 4], 2);
@@ -370,7 +370,7 @@ fn an_encoder_decoder_reads_its_own_decoder_rows() {
 /// GPT-NeoX with 10-dimensional heads, half of each rotated: transformers uses the frequencies base^0, base^(-2/5) and base^(-4/5) to
 /// rotate six dimensions.
 #[test]
-fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
+fn odd_rotary_dimension_count_matches_transformers() {
     use crate::arch::{Arch, Embedding, Positions};
     use crate::testing::params;
     use crate::{Batch, Device};

@@ -67,7 +67,7 @@ pub(super) fn incomplete(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_model_arrives_in_the_standard_layout_with_progress() {
+fn download_uses_the_standard_layout_and_reports_progress() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &format!("{}/", server.base));
@@ -110,7 +110,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
 }
 
 #[test]
-fn a_cut_connection_is_taken_up_where_it_broke() {
+fn broken_connection_is_resumed() {
     let server = serving(repo(), |request, before| {
         let mut reply = repo().answer(request);
         (to_weights(request) && before == 0).then(|| {
@@ -127,7 +127,7 @@ fn a_cut_connection_is_taken_up_where_it_broke() {
 }
 
 #[test]
-fn what_has_arrived_is_kept_for_the_next_run() {
+fn partial_download_is_kept() {
     let server = serving(repo(), |request, before| {
         let mut reply = repo().answer(request);
         (to_weights(request) && before < 4).then(|| {
@@ -149,7 +149,7 @@ fn what_has_arrived_is_kept_for_the_next_run() {
 }
 
 #[test]
-fn a_server_without_ranges_starts_over() {
+fn download_restarts_if_ranges_are_unsupported() {
     let server = serving(repo(), |request, _| {
         to_weights(request).then(|| Reply { status: 200, body: weights_bytes(), ..Reply::default() })
     });
@@ -163,7 +163,7 @@ fn a_server_without_ranges_starts_over() {
 }
 
 #[test]
-fn a_wrong_hash_is_refused_and_removed() {
+fn file_with_wrong_hash_is_removed() {
     let server = serving(repo(), |request, _| {
         let mut reply = repo().answer(request);
         to_weights(request).then(|| {
@@ -180,7 +180,7 @@ fn a_wrong_hash_is_refused_and_removed() {
 }
 
 #[test]
-fn a_damaged_beginning_is_fetched_anew_once() {
+fn damaged_partial_download_is_refetched_once() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let at = incomplete(dir.path());
@@ -199,7 +199,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
 }
 
 #[test]
-fn no_network_is_said_with_what_to_do() {
+fn network_failure_error_has_a_remedy() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &format!("http://{closed}")));
@@ -214,7 +214,7 @@ fn no_network_is_said_with_what_to_do() {
 }
 
 #[test]
-fn refusals_name_the_file_and_the_token() {
+fn http_errors_name_the_file_and_the_token() {
     for (status, words) in [
         (401, ["HF_TOKEN", "config.json"]),
         (403, ["gated", "HF_TOKEN"]),
@@ -233,7 +233,7 @@ fn refusals_name_the_file_and_the_token() {
 }
 
 #[test]
-fn a_busy_server_is_asked_again() {
+fn busy_server_is_retried() {
     let server = serving(repo(), |request, before| (to_weights(request) && before < 2).then(|| Reply::status(429)));
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
@@ -241,7 +241,7 @@ fn a_busy_server_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_hangs_is_given_up() {
+fn hanging_server_times_out() {
     let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
     let dir = tempfile::tempdir().unwrap();
     let mut s = settings(dir.path(), &server.base);
@@ -271,7 +271,7 @@ fn a_server_that_hangs_is_given_up() {
 }
 
 #[test]
-fn the_token_goes_to_the_endpoint_and_nowhere_else() {
+fn token_is_sent_only_to_the_endpoint() {
     let store = Server::start(|request| repo().answer(request));
     let elsewhere = store.base.clone();
     let server = serving(repo(), move |request, _| {
@@ -292,7 +292,7 @@ fn the_token_goes_to_the_endpoint_and_nowhere_else() {
 }
 
 #[test]
-fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
+fn redirects_on_one_host_are_limited() {
     let server = serving(repo(), |request, _| {
         let moved = request.path.strip_prefix("/org/m/").map(|rest| format!("/moved/m/{rest}"));
         let back = request.path.strip_prefix("/moved/m/").map(|rest| format!("/org/m/{rest}"));
@@ -311,7 +311,7 @@ fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
 }
 
 #[test]
-fn more_than_the_disk_holds_is_refused_before_a_byte_is_written() {
+fn file_larger_than_free_space_is_rejected_first() {
     for announced in ["10000000000000000000", "99999999999999999999999999"] {
         let server = serving(repo(), move |request, _| {
             (request.path.ends_with("model.safetensors")).then(|| {
@@ -337,7 +337,7 @@ fn more_than_the_disk_holds_is_refused_before_a_byte_is_written() {
 }
 
 #[test]
-fn a_branch_or_tag_can_be_asked_for() {
+fn branches_and_tags_can_be_requested() {
     for revision in ["v1.0", "refs/pr/1"] {
         let server = serving(Repo { revision, ..repo() }, |_, _| None);
         let dir = tempfile::tempdir().unwrap();
@@ -370,7 +370,7 @@ fn names_from_the_server_cannot_leave_the_cache() {
 }
 
 #[test]
-fn shards_are_fetched_by_their_index_and_pickles_are_not() {
+fn only_indexed_shards_are_fetched() {
     let index = br#"{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}"#;
     let files: [(&str, &[u8]); 4] =
         [("config.json", b"{}"), (INDEX, index), ("model-1.safetensors", b"1"), ("model-2.safetensors", b"22")];
@@ -388,7 +388,7 @@ fn shards_are_fetched_by_their_index_and_pickles_are_not() {
 }
 
 #[test]
-fn two_processes_fetch_a_content_once() {
+fn concurrent_downloads_fetch_a_file_once() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
@@ -401,7 +401,7 @@ fn two_processes_fetch_a_content_once() {
 }
 
 #[test]
-fn a_download_can_be_stopped_and_gone_on_with() {
+fn download_can_be_cancelled_and_resumed() {
     let server = serving(repo(), |_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);

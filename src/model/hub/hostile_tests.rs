@@ -8,7 +8,7 @@ use super::server::{Reply, Server};
 use super::*;
 
 #[test]
-fn a_silent_server_is_asked_no_longer_than_patience_lasts() {
+fn silent_server_times_out_within_the_limit() {
     let defaults = Patience::default();
     assert_eq!((defaults.idle, defaults.silence), (Duration::from_secs(30), Duration::from_secs(30)));
     let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
@@ -22,7 +22,7 @@ fn a_silent_server_is_asked_no_longer_than_patience_lasts() {
 }
 
 #[test]
-fn a_silent_server_does_not_keep_the_user_from_stopping() {
+fn request_to_silent_server_can_be_cancelled() {
     let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
@@ -37,7 +37,7 @@ fn a_silent_server_does_not_keep_the_user_from_stopping() {
 }
 
 #[test]
-fn a_list_of_files_that_drips_comes_to_an_end_and_can_be_stopped() {
+fn slow_file_list_times_out_and_can_be_cancelled() {
     let server = Server::start(|_| Reply { status: 200, drip: true, length: Some(1 << 20), ..Reply::default() });
     let dir = tempfile::tempdir().unwrap();
     let mut s = settings(dir.path(), &server.base);
@@ -54,7 +54,7 @@ fn a_list_of_files_that_drips_comes_to_an_end_and_can_be_stopped() {
 }
 
 #[test]
-fn no_token_goes_out_in_clear() {
+fn token_is_not_sent_unencrypted() {
     let withheld = |endpoint: &str| {
         let token = Some("hf_secret".to_owned());
         Settings { token, ..settings(Path::new("/nowhere"), endpoint) }.token_withheld()
@@ -74,7 +74,7 @@ fn no_token_goes_out_in_clear() {
 /// The address 0.0.0.0 reaches the local machine but is not a loopback address, so it can stand for a remote machine.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_token_that_is_withheld_is_said_to_be() {
+fn withheld_token_is_reported() {
     let server = Server::start(|_| Reply::status(401));
     let endpoint = server.base.replace("127.0.0.1", "0.0.0.0");
     let dir = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_token_that_is_withheld_is_said_to_be() {
 }
 
 #[test]
-fn the_user_and_the_password_of_an_address_are_never_shown() {
+fn credentials_in_addresses_are_never_shown() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for endpoint in [
         format!("http://quentin:pa55word@{closed}"),
@@ -105,7 +105,7 @@ fn the_user_and_the_password_of_an_address_are_never_shown() {
 }
 
 #[test]
-fn one_etag_for_all_files_is_refused() {
+fn shared_etag_is_rejected() {
     let server = serving(repo(), |request, _| {
         let file = request.path.ends_with(".json") && request.path.contains("/resolve/");
         (file || request.path.ends_with(".safetensors")).then(|| {
@@ -122,7 +122,7 @@ fn one_etag_for_all_files_is_refused() {
 
 /// The connection stays open after half of the file. Regression: cancellation used to wait for the read timeout of 30 s.
 #[test]
-fn a_body_that_stalls_does_not_keep_the_user_from_stopping() {
+fn stalled_download_can_be_cancelled() {
     let whole = weights_bytes();
     let server = serving(repo(), move |request, _| {
         to_weights(request).then(|| {

@@ -11,7 +11,7 @@ fn settings(pairs: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
-fn the_environment_is_read_as_the_ecosystem_reads_it() {
+fn environment_variables_match_hugging_face_clients() {
     let s = settings(&[("HF_HOME", "/h"), ("HF_HUB_OFFLINE", "true"), ("HF_TOKEN", "t")]);
     assert_eq!((s.cache.as_path(), s.offline), (Path::new("/h/hub"), true));
     assert_eq!(s.token.as_deref(), Some("t"));
@@ -28,7 +28,7 @@ fn the_environment_is_read_as_the_ecosystem_reads_it() {
 }
 
 #[test]
-fn offline_the_cache_answers_or_names_the_missing_file() {
+fn offline_uses_cache_or_names_missing_file() {
     let dir = tempfile::tempdir().unwrap();
     let s = Settings {
         cache: dir.path().to_owned(),
@@ -60,7 +60,7 @@ fn offline_the_cache_answers_or_names_the_missing_file() {
 }
 
 #[test]
-fn a_hostile_reference_does_not_leave_the_cache() {
+fn malicious_reference_cannot_leave_the_cache() {
     let dir = tempfile::tempdir().unwrap();
     let s = Settings {
         cache: dir.path().to_owned(),

@@ -19,7 +19,7 @@ fn numbered(arch: &Arch) -> Params {
 }
 
 #[test]
-fn every_layout_comes_back_as_it_was() {
+fn every_layout_round_trips() {
     let dir = tempfile::tempdir().unwrap();
     for arch in testing::archs() {
         let family = FAMILIES.iter().find(|f| f.model_types.contains(&arch.family.as_str())).unwrap();
@@ -36,7 +36,7 @@ fn every_layout_comes_back_as_it_was() {
 
 /// transformers rejects BART's bias as a vector, and warns about a GPT-2 whose begin and end ids are outside its vocabulary.
 #[test]
-fn folders_are_written_as_transformers_reads_them() {
+fn exported_folders_suit_transformers() {
     let arch = testing::archs().into_iter().find(|a| a.family == "bart").unwrap();
     let family = FAMILIES.iter().find(|f| f.model_types.contains(&"bart")).unwrap();
     let params = numbered(&arch);
@@ -60,7 +60,7 @@ fn folders_are_written_as_transformers_reads_them() {
 
 /// The shipped model folders are identical to the output of an export.
 #[test]
-fn shipped_configurations_are_what_an_export_writes() {
+fn shipped_configurations_equal_an_export() {
     for builtin in crate::builtin::BUILTINS {
         let source = crate::ModelSource::Builtin(builtin.name.into());
         let model = crate::Model::load(&source, crate::Device::Cpu).unwrap();
@@ -79,7 +79,7 @@ fn shipped_configurations_are_what_an_export_writes() {
 }
 
 #[test]
-fn gpt2_puts_query_key_and_value_side_by_side() {
+fn gpt2_concatenates_query_key_and_value() {
     let arch = &testing::archs()[1];
     let family = FAMILIES.iter().find(|f| f.model_types.contains(&"gpt2")).unwrap();
     let params = numbered(arch);
@@ -93,7 +93,7 @@ fn gpt2_puts_query_key_and_value_side_by_side() {
 }
 
 #[test]
-fn every_parameter_of_every_family_has_a_place() {
+fn every_parameter_has_a_stored_name() {
     for arch in testing::archs() {
         for family in FAMILIES.iter().filter(|f| f.model_types.contains(&arch.family.as_str())) {
             for p in arch.parameters().iter().filter(|p| !p.name.starts_with("embed.tasks")) {

@@ -7,7 +7,7 @@ use crate::Device;
 use crate::testing::{archs, batch, distance, model};
 
 #[test]
-fn pooling_reads_tokens_and_never_padding() {
+fn pooling_ignores_padding() {
     for arch in archs() {
         let m = model(arch, 5);
         let b = batch(&[3, 7, 1], 2);
@@ -33,7 +33,7 @@ fn pooling_reads_tokens_and_never_padding() {
 }
 
 #[test]
-fn normalised_vectors_have_length_one_and_zeros_stay() {
+fn normalised_vectors_have_unit_length_unless_zero() {
     let mut row = [3.0, 4.0];
     normalise(&mut row);
     assert_eq!(row, [0.6, 0.8]);
@@ -43,7 +43,7 @@ fn normalised_vectors_have_length_one_and_zeros_stay() {
 }
 
 #[test]
-fn a_readout_that_cannot_be_is_refused() {
+fn impossible_readout_is_rejected() {
     let m = model(archs().remove(0), 5);
     let b = batch(&[3, 2], 2);
     let short = m.read(&b, m.top(), &Readout::Positions(vec![0])).unwrap_err().to_string();
@@ -54,7 +54,7 @@ fn a_readout_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_pooler_is_tanh_of_a_linear_map() {
+fn pooler_is_tanh_of_a_linear_map() {
     let pooler =
         Pooler { weight: Array::new([2, 2], vec![1.0, 2.0, 0.0, -1.0]), bias: Array::new([2], vec![0.5, 0.0]) };
     let want = [(0.5f64 + 1.0 + 2.0 * 3.0).tanh() as f32, (-3.0f64).tanh() as f32];
@@ -79,7 +79,7 @@ fn listed(kinds: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn folders_say_how_they_pool() {
+fn pooling_is_read_from_the_folder() {
     let on = |mode: &str| {
         let mut config = json!({"pooling_mode_mean_tokens": false});
         config[format!("pooling_mode_{mode}")] = json!(true);
@@ -119,7 +119,7 @@ fn folders_say_how_they_pool() {
 /// Regression: only `1_Pooling` used to be read, even if `modules.json` named a different folder, and a model in a subfolder was not
 /// found.
 #[test]
-fn modules_say_where_the_pooling_and_the_model_are() {
+fn modules_file_locates_pooling_and_model() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -138,7 +138,7 @@ fn modules_say_where_the_pooling_and_the_model_are() {
 
 /// Regression: long texts used to be an error in every lab. Their windows are now pooled like one text.
 #[test]
-fn long_texts_are_cut_or_pooled_over_their_windows() {
+fn long_texts_are_truncated_or_pooled_over_windows() {
     let m = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
     let text = "the dog sees the cats near the old house and ".repeat(20);
     let texts = ["The dog sleeps .", text.as_str()];

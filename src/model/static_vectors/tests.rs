@@ -32,14 +32,14 @@ fn glove_and_word2vec_files_are_read() {
 }
 
 #[test]
-fn words_may_hold_blanks_and_the_first_of_two_equal_words_counts() {
+fn words_may_contain_spaces_and_duplicates_are_ignored() {
     let v = read(b"a 1 2\n. . . 3 4\nat name@domain.com 5 6\na 7 8\n").unwrap();
     assert_eq!(v.words, ["a", ". . .", "at name@domain.com"]);
     assert_eq!((v.vectors.row(1), v.duplicates), (&[1.0, 2.0][..], 1));
 }
 
 #[test]
-fn every_kind_of_damage_is_told_with_its_line() {
+fn damaged_line_error_names_the_line() {
     let mut long = b"a 1 2\nb ".to_vec();
     long.extend(std::iter::repeat_n(b'7', LONGEST_LINE + 10));
     let cases: [(&[u8], &[&str]); 13] = [
@@ -67,7 +67,7 @@ fn every_kind_of_damage_is_told_with_its_line() {
 }
 
 #[test]
-fn packed_files_are_unpacked_and_damaged_ones_refused() {
+fn gzip_files_are_read_and_damaged_ones_rejected() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(b"a 1 2\nb 3 4\n").unwrap();
     let packed = packer.finish().unwrap();
@@ -76,7 +76,7 @@ fn packed_files_are_unpacked_and_damaged_ones_refused() {
 }
 
 #[test]
-fn a_vocabulary_bounds_what_is_kept() {
+fn vocabulary_limits_the_vectors_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir, "v.txt", b"the 1 2\ncat 3 4\nDog 5 6\nsat 7 8\n");
     let texts = file(&dir, "texts.txt", b"The dog\nDog cat.\n");
@@ -90,7 +90,7 @@ fn a_vocabulary_bounds_what_is_kept() {
 }
 
 #[test]
-fn addresses_come_back_as_they_were_written() {
+fn addresses_round_trip() {
     for text in ["glove:/a/b.txt", "glove:/a/b.txt?lower", "glove:/a/b.txt?cased&spaces&words=/t.txt"] {
         let source: ModelSource = text.parse().unwrap();
         assert!(matches!(source, ModelSource::Vectors(_)), "{source:?}");
@@ -113,7 +113,7 @@ fn model() -> Model {
 }
 
 #[test]
-fn sentences_are_means_of_words_and_unknown_words_are_zero() {
+fn sentence_vector_is_mean_with_unknown_words_zero() {
     let m = model();
     let v = m.sentence_vectors(&["The cat", "cat unseen", "unseen"]).unwrap();
     assert_eq!((v.shape.as_slice(), v.data.as_slice()), (&[3, 2][..], &[2.0, 3.5, 1.5, 2.5, 0.0, 0.0][..]));
@@ -123,7 +123,7 @@ fn sentences_are_means_of_words_and_unknown_words_are_zero() {
 }
 
 #[test]
-fn what_word_vectors_do_not_have_is_refused_in_words() {
+fn unsupported_requests_to_word_vectors_are_explained() {
     let m = model();
     let batch = m.batch(&["the cat", "cat"]).unwrap();
     let refused = |plan: Plan| m.forward(&batch, &plan).unwrap_err().to_string();

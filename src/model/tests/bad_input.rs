@@ -24,7 +24,7 @@ fn edit_header(dir: &Path, edit: impl FnOnce(&mut Value, &mut Vec<u8>)) {
 }
 
 #[test]
-fn a_header_of_ten_exabytes_is_refused_unread() {
+fn oversized_header_is_rejected_unread() {
     let dir = folder(&bert());
     let path = dir.path().join("model.safetensors");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -35,7 +35,7 @@ fn a_header_of_ten_exabytes_is_refused_unread() {
 }
 
 #[test]
-fn overlapping_tensors_are_refused() {
+fn overlapping_tensors_are_rejected() {
     let dir = folder(&bert());
     edit_header(dir.path(), |header, _| {
         let first = header["bert.embeddings.LayerNorm.bias"]["data_offsets"].clone();
@@ -46,7 +46,7 @@ fn overlapping_tensors_are_refused() {
 }
 
 #[test]
-fn integers_in_place_of_floats_are_refused() {
+fn integer_tensors_are_rejected() {
     let dir = folder(&bert());
     edit_header(dir.path(), |header, _| header["bert.embeddings.LayerNorm.weight"]["dtype"] = json!("I16"));
     let why = refusal(dir.path());
@@ -55,7 +55,7 @@ fn integers_in_place_of_floats_are_refused() {
 }
 
 #[test]
-fn weights_that_are_no_numbers_are_refused_by_name() {
+fn tensor_with_nan_is_named_in_the_error() {
     for bits in [0x7e00u16, 0x7c00] {
         let dir = folder(&bert());
         edit_header(dir.path(), |header, data| {
@@ -69,7 +69,7 @@ fn weights_that_are_no_numbers_are_refused_by_name() {
 }
 
 #[test]
-fn an_unknown_architecture_lists_the_known_ones() {
+fn unknown_architecture_error_lists_known_ones() {
     let dir = folder(&bert());
     edit_config(dir.path(), |c| c["model_type"] = json!("rwkv"));
     let why = refusal(dir.path());
@@ -79,7 +79,7 @@ fn an_unknown_architecture_lists_the_known_ones() {
 }
 
 #[test]
-fn an_index_that_names_what_is_not_there_is_refused() {
+fn index_naming_missing_shards_is_rejected() {
     let dir = folder(&bert());
     let path = dir.path().join("model.safetensors");
     let c = weights::Checkpoint::open(&[&path]).unwrap();
@@ -106,7 +106,7 @@ fn an_index_that_names_what_is_not_there_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_a_circle_and_links_to_nothing_are_told_apart_from_missing_files() {
+fn broken_links_are_distinguished_from_missing_files() {
     use std::os::unix::fs::symlink;
     for file in ["config.json", "vocab.txt", "model.safetensors"] {
         let dir = folder(&bert());
@@ -128,7 +128,7 @@ fn links_in_a_circle_and_links_to_nothing_are_told_apart_from_missing_files() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_place_of_a_file_does_not_hang() {
+fn pipe_instead_of_file_does_not_hang() {
     for file in ["config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "1_Pooling", source::INDEX] {
         let dir = folder(&bert());
         let path = dir.path().join(file);
@@ -148,7 +148,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang() {
 }
 
 #[test]
-fn a_folder_in_place_of_a_file_is_said() {
+fn folder_instead_of_file_is_reported() {
     let dir = folder(&bert());
     std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
     std::fs::create_dir(dir.path().join("model.safetensors")).unwrap();
@@ -156,7 +156,7 @@ fn a_folder_in_place_of_a_file_is_said() {
 }
 
 #[test]
-fn texts_that_are_not_utf8_are_refused() {
+fn non_utf8_texts_are_rejected() {
     for file in ["config.json", "vocab.txt", "tokenizer_config.json"] {
         let dir = folder(&bert());
         std::fs::write(dir.path().join(file), b"{\"a\": \"\xff\xfe\"}").unwrap();
@@ -166,7 +166,7 @@ fn texts_that_are_not_utf8_are_refused() {
 }
 
 #[test]
-fn an_enormous_or_bottomless_configuration_is_refused() {
+fn huge_or_deeply_nested_configuration_is_rejected() {
     let dir = folder(&bert());
     let path = dir.path().join("config.json");
     std::fs::File::create(&path).unwrap().set_len(17 << 20).unwrap();
@@ -177,7 +177,7 @@ fn an_enormous_or_bottomless_configuration_is_refused() {
 }
 
 #[test]
-fn padding_and_truncation_in_a_tokenizer_file_do_not_change_a_probe() {
+fn tokenizer_padding_and_truncation_are_ignored() {
     let dir = folder(&bert());
     let text = "the keys are the keys .";
     let ask = |m: &Model| {
@@ -197,7 +197,7 @@ fn padding_and_truncation_in_a_tokenizer_file_do_not_change_a_probe() {
 }
 
 #[test]
-fn prefixes_and_tied_heads_make_no_difference() {
+fn prefixes_and_stored_tied_heads_are_equivalent() {
     let gpt2 = Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 });
     let heads = [
         ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
@@ -226,7 +226,7 @@ fn prefixes_and_tied_heads_make_no_difference() {
 }
 
 #[test]
-fn a_vocabulary_with_merges_is_read_and_an_empty_text_has_no_tokens_there() {
+fn vocabulary_with_merges_loads() {
     let gpt2 = Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 });
     let dir = folder(&gpt2);
     std::fs::remove_file(dir.path().join("vocab.txt")).unwrap();
@@ -244,7 +244,7 @@ fn a_vocabulary_with_merges_is_read_and_an_empty_text_has_no_tokens_there() {
 }
 
 #[test]
-fn blocks_that_the_configuration_leaves_out_are_told_of() {
+fn unused_blocks_are_reported() {
     let dir = folder(&bert());
     let open = || Model::load(&ModelSource::Dir(dir.path().to_owned()), Device::Cpu).unwrap();
     assert_eq!(open().notices(), []);

@@ -20,7 +20,7 @@ fn remarks(dir: &Path) -> String {
 
 /// Regression: the epsilon of Phi-3 without `rms_norm_eps` used to be 1e-6, and omitted sizes used to be an error.
 #[test]
-fn settings_that_a_configuration_omits_have_the_defaults_of_transformers() {
+fn omitted_settings_default_as_in_transformers() {
     for family in families::all() {
         // The default of DeBERTa is a form that is not supported.
         for kind in family.model_types.iter().filter(|kind| !kind.starts_with("bilstm") && **kind != "deberta-v2") {
@@ -38,7 +38,7 @@ fn settings_that_a_configuration_omits_have_the_defaults_of_transformers() {
 
 /// Regression: `rope_parameters` used to take precedence over `rope_scaling`, and a base given as a string used to be ignored.
 #[test]
-fn rotary_settings_follow_the_precedence_of_transformers() {
+fn rotary_settings_take_precedence_as_in_transformers() {
     let of = |settings: Value| {
         let mut config = json!({"model_type": "llama", "rope_theta": 77.0});
         config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -128,7 +128,7 @@ fn t5_uses_the_tables_and_the_scale_of_its_files() {
 
 /// Regression: if the tables of a Mamba or BART model differed, one of them used to be chosen silently.
 #[test]
-fn tables_that_differ_are_refused_where_only_one_is_used() {
+fn differing_tied_tables_are_rejected() {
     let table = |first: f32| Array::new([23, 8], std::iter::once(first).chain(vec![0.5; 183]).collect::<Vec<_>>());
     let dir = tempfile::tempdir().unwrap();
     let tensors = [("backbone.embeddings.weight".to_owned(), table(1.0)), ("lm_head.weight".to_owned(), table(2.0))];
@@ -154,7 +154,7 @@ fn tables_that_differ_are_refused_where_only_one_is_used() {
 
 /// Regression: GPT-NeoX models saved by transformers 5 used to be rejected with "no tensor 'embed_out.weight'".
 #[test]
-fn the_output_of_gpt_neox_has_two_names() {
+fn gpt_neox_output_is_found_under_both_names() {
     let names = families::FAMILIES.iter().find(|f| f.model_types.contains(&"gpt_neox")).unwrap();
     let names = names.locate("head.decoder.weight").names;
     assert!(
@@ -165,7 +165,7 @@ fn the_output_of_gpt_neox_has_two_names() {
 
 /// Regression: models whose tensor names have a wrapper's prefix used to be rejected with "no tensor".
 #[test]
-fn prefixes_of_wrappers_are_removed_with_a_notice() {
+fn wrapper_prefixes_are_removed_with_a_notice() {
     let gpt2 = Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     let bart = Arch::bart(families::Size { vocab: 23, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
     for (arch, prefix) in [(bert(), "module."), (gpt2, "_orig_mod.module."), (bert(), "model."), (bart, "module.")] {
@@ -195,7 +195,7 @@ fn double_precision_is_rounded_with_a_notice() {
 
 /// Regression: a web page in place of the weights used to be reported as "claimed a header of 5789751444030890300 bytes".
 #[test]
-fn other_files_in_place_of_the_weights_are_named() {
+fn foreign_file_instead_of_weights_is_identified() {
     for (bytes, said) in [
         (&b"<!DOCTYPE html><html>"[..], "a web page"),
         (b"\n <HTML>", "a web page"),
@@ -214,7 +214,7 @@ fn other_files_in_place_of_the_weights_are_named() {
 
 /// Regression: the error for every such folder used to be just "no model.safetensors" or "no config.json".
 #[test]
-fn a_folder_without_weights_says_what_it_contains() {
+fn folder_without_weights_error_lists_its_contents() {
     for (file, said) in [
         ("tf_model.h5", "from_tf"),
         ("flax_model.msgpack", "from_flax"),
@@ -247,7 +247,7 @@ fn a_folder_without_weights_says_what_it_contains() {
 
 /// Regression: parts of a folder that this program does not apply used to be ignored silently.
 #[test]
-fn parts_that_are_not_applied_are_mentioned() {
+fn ignored_parts_of_a_folder_are_reported() {
     let dir = folder(&bert());
     assert_eq!(remarks(dir.path()), "");
     edit_config(dir.path(), |c| c["quantization_config"] = json!({"quant_method": "bitsandbytes"}));
@@ -262,7 +262,7 @@ fn parts_that_are_not_applied_are_mentioned() {
 
 /// Regression: a mask token without an embedding used to be accepted for prompts.
 #[test]
-fn a_mask_without_embedding_is_no_mask() {
+fn mask_token_without_embedding_is_not_used() {
     let dir = folder(&bert());
     std::fs::write(dir.path().join("added_tokens.json"), json!({"[M]": 10}).to_string()).unwrap();
     std::fs::write(dir.path().join("special_tokens_map.json"), json!({"mask_token": "[M]"}).to_string()).unwrap();

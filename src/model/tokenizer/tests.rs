@@ -52,7 +52,7 @@ fn vocabulary_and_merges_become_a_byte_level_tokenizer() {
 }
 
 #[test]
-fn padding_and_truncation_in_the_file_are_switched_off() {
+fn padding_and_truncation_are_disabled() {
     let mut file: Value = serde_json::from_str(&wordpiece().inner.to_string(false).unwrap()).unwrap();
     file["truncation"] = json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
     file["padding"] = json!({"strategy": {"Fixed": 128}, "direction": "Right", "pad_to_multiple_of": null,
@@ -62,7 +62,7 @@ fn padding_and_truncation_in_the_file_are_switched_off() {
 }
 
 #[test]
-fn special_roles_come_from_the_map_in_either_spelling() {
+fn special_tokens_map_is_read_in_both_formats() {
     let file = wordpiece().inner.to_string(false).unwrap();
     let map = r#"{"mask_token": {"content": "key", "lstrip": true}, "pad_token": "the"}"#;
     let extras = Extras { special_tokens_map: Some(map), ..Extras::default() };
@@ -73,7 +73,7 @@ fn special_roles_come_from_the_map_in_either_spelling() {
 }
 
 #[test]
-fn damaged_files_and_hard_texts_do_no_harm() {
+fn damaged_files_and_unusual_texts_do_not_panic() {
     for text in ["", "{", "[]", "{\"version\": \"1.0\"}", "\u{1b}[2J"] {
         let why = Tokenizer::from_json("t.json", text.as_bytes(), Extras::default()).err().unwrap().to_string();
         assert!(why.starts_with("t.json: ") && !why.contains('\u{1b}'), "{why}");
@@ -96,7 +96,7 @@ fn damaged_files_and_hard_texts_do_no_harm() {
 }
 
 #[test]
-fn a_frame_of_undefined_tokens_is_an_error_not_a_panic() {
+fn template_with_undefined_token_is_an_error() {
     let mut file: Value = serde_json::from_str(&wordpiece().inner.to_string(false).unwrap()).unwrap();
     file["post_processor"]["special_tokens"].as_object_mut().unwrap().remove("[CLS]");
     let t = Tokenizer::from_json("t.json", file.to_string().as_bytes(), Extras::default());
@@ -105,7 +105,7 @@ fn a_frame_of_undefined_tokens_is_an_error_not_a_panic() {
 }
 
 #[test]
-fn ids_without_embeddings_are_known_as_such() {
+fn ids_without_embeddings_are_detected() {
     let arch = crate::Arch { vocab: 11, ..crate::testing::bert() };
     let t = wordpiece().for_model(&arch);
     assert!(t.knows(&[10]) && !t.knows(&[11]) && !t.knows(&[1]), "an id must be known and have an embedding");
@@ -114,7 +114,7 @@ fn ids_without_embeddings_are_known_as_such() {
 
 /// Regression: a causal model used to read the closing token and predict what follows it.
 #[test]
-fn a_causal_model_is_not_shown_what_closes_a_text() {
+fn causal_model_does_not_see_closing_tokens() {
     let arch = |causal| {
         let mut arch = crate::testing::bert();
         arch.attention.causal = causal;
@@ -130,7 +130,7 @@ fn a_causal_model_is_not_shown_what_closes_a_text() {
 }
 
 #[test]
-fn tokens_outside_the_file_get_their_ids_or_are_refused() {
+fn added_tokens_get_their_ids_or_are_rejected() {
     let file = wordpiece().inner.to_string(false).unwrap();
     let read = |extras: Extras<'_>| Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras);
     let config = r#"{"added_tokens_decoder": {"14": {"content": "[B]", "special": true}, "12": {"content": "[A]"}},
@@ -158,7 +158,7 @@ fn tokens_outside_the_file_get_their_ids_or_are_refused() {
 }
 
 #[test]
-fn settings_outside_the_file_are_honoured() {
+fn settings_in_other_files_are_applied() {
     let lower = Extras { tokenizer_config: Some(r#"{"do_lower_case": false}"#), ..Extras::default() };
     let file = wordpiece().inner.to_string(false).unwrap();
     let cased = Tokenizer::from_json("tokenizer.json", file.as_bytes(), lower).unwrap();
@@ -172,7 +172,7 @@ fn settings_outside_the_file_are_honoured() {
 /// Regression: the special tokens and the tokens around a text used to depend on the vocabulary alone, and all texts were split as in
 /// GPT-2.
 #[test]
-fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
+fn tokenizer_class_selects_the_vocabulary_format() {
     let vocab = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "1": 3, "2": 4, "12": 5, "'": 6, "S": 7, "'S": 8, "Ġ": 9, "<": 10,
         "m": 11, "a": 12, "s": 13, "k": 14, ">": 15, "<pad>": 16, "<unk>": 17}"#;
     let read = |config: Value, model_type: &str| {
@@ -209,7 +209,7 @@ fn the_tokenizer_class_decides_how_vocabulary_and_merges_are_read() {
 
 /// Regression: a vocabulary with other special tokens used to be rejected with "no [CLS]".
 #[test]
-fn a_vocabulary_list_may_have_other_special_tokens() {
+fn vocabulary_list_may_use_other_special_tokens() {
     let config = r#"{"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}"#;
     let extras = Extras { tokenizer_config: Some(config), ..Extras::default() };
     let t = Tokenizer::from_vocab_txt("vocab.txt", "<pad>\n<unk>\n<s>\n</s>\n<mask>\nthe\n", extras).unwrap();
@@ -220,7 +220,7 @@ fn a_vocabulary_list_may_have_other_special_tokens() {
 /// Regression: every class except the generic ones used to change the stored normalizer, and there was no notice for a cased file without
 /// `do_lower_case`.
 #[test]
-fn the_stored_normalizer_is_changed_only_by_classes_that_do_so() {
+fn only_some_classes_replace_the_normalizer() {
     let lower = wordpiece().inner.to_string(false).unwrap();
     let cased = lower.replace("\"lowercase\":true", "\"lowercase\":false");
     assert_ne!(lower, cased);
@@ -256,7 +256,7 @@ fn recipe(parts: serde_json::Value) -> std::result::Result<Tokenizer, String> {
 }
 
 #[test]
-fn replacements_that_double_a_text_again_and_again_are_refused() {
+fn repeated_doubling_replacements_are_rejected() {
     let replace =
         |find: serde_json::Value, by: &str| serde_json::json!({"type": "Replace", "pattern": find, "content": by});
     let double = || replace(serde_json::json!({"String": "a"}), "aa");
@@ -277,7 +277,7 @@ fn replacements_that_double_a_text_again_and_again_are_refused() {
 }
 
 #[test]
-fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
+fn template_with_100_000_tokens_is_rejected() {
     let token = serde_json::json!({"SpecialToken": {"id": "a", "type_id": 0}});
     let text = serde_json::json!({"Sequence": {"id": "A", "type_id": 0}});
     let frame = |single: Vec<serde_json::Value>, ids: usize| {
@@ -295,7 +295,7 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
 
 /// The library accepts a step whose type is missing or wrong, or a list of fields, and the step still doubles the text.
 #[test]
-fn steps_are_judged_by_what_the_library_makes_of_them() {
+fn malformed_steps_are_bounded_too() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     let sequence = |list: &str, steps: Vec<serde_json::Value>| serde_json::json!({"type": "Sequence", list: steps});
     let double = [
@@ -347,7 +347,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
 
 /// A table applied to its own output can double a text each time, and a single entry can be as long as the file.
 #[test]
-fn a_table_of_characters_is_taken_once_and_with_short_entries() {
+fn character_table_may_occur_once_with_short_entries() {
     use base64::prelude::{BASE64_STANDARD, Engine};
     let table = |entry: usize| {
         // An empty index, then one replacement.
@@ -365,7 +365,7 @@ fn a_table_of_characters_is_taken_once_and_with_short_entries() {
 }
 
 #[test]
-fn frames_of_no_type_or_another_are_counted_as_well() {
+fn untyped_templates_are_bounded_too() {
     let token = serde_json::json!({"SpecialToken": {"id": "a", "type_id": 0}});
     let text = serde_json::json!({"Sequence": {"id": "A", "type_id": 0}});
     let tokens = serde_json::json!({"a": {"id": "a", "ids": [0], "tokens": ["a"]}});

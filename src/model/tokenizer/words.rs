@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_frames_and_dropping() {
+    fn folding_special_tokens_and_unknown_words() {
         let rules = WordRules {
             fold: true,
             frame: Some(("<s>".into(), "</s>".into())),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_tokenized_already_are_cut_at_blanks() {
+    fn tokenized_texts_are_split_at_spaces() {
         assert_eq!(split(Split::Spaces, "is n't it ?"), ["is", "n't", "it", "?"]);
         assert_eq!(split(Split::Words, "isn't it?"), ["isn", "'", "t", "it", "?"]);
         let rules = WordRules { split: Split::Spaces, ..WordRules::default() };

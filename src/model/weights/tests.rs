@@ -27,7 +27,7 @@ fn refusal(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn false_claims_are_refused_with_the_reason() {
+fn false_header_claims_are_rejected_with_a_reason() {
     let sound = file(json!({"a": tensor("F32", &[2, 2], 0, 16)}), 16);
     assert!(Checkpoint::from_bytes("w", sound.clone()).is_ok());
     let huge = |n: u64| [&n.to_le_bytes()[..], &[b'{'; 64]].concat();
@@ -63,7 +63,7 @@ fn false_claims_are_refused_with_the_reason() {
 }
 
 #[test]
-fn values_that_are_no_numbers_are_refused() {
+fn nan_values_are_rejected() {
     for bits in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut bytes = file(json!({"a": tensor("F32", &[2], 0, 8)}), 8);
         let n = bytes.len();
@@ -78,7 +78,7 @@ fn values_that_are_no_numbers_are_refused() {
 }
 
 #[test]
-fn halves_and_brain_floats_are_widened() {
+fn f16_and_bf16_are_converted_to_f32() {
     let mut bytes = file(json!({"h": tensor("F16", &[2], 0, 4), "b": tensor("BF16", &[1, 2], 4, 8)}), 0);
     for h in [1.5f32, -0.0625] {
         bytes.extend_from_slice(&f16::from_f32(h).to_le_bytes());
@@ -94,7 +94,7 @@ fn halves_and_brain_floats_are_widened() {
 }
 
 #[test]
-fn written_files_come_back_and_values_beyond_f16_are_refused() {
+fn written_files_round_trip_within_f16_range() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.safetensors");
     let tensors = vec![("b".to_string(), Array::new([2, 1], vec![0.5, -2.0])), ("a".to_string(), Array::zeros([3]))];
@@ -111,7 +111,7 @@ fn written_files_come_back_and_values_beyond_f16_are_refused() {
 }
 
 #[test]
-fn shards_must_lie_beside_their_index() {
+fn shards_must_be_in_the_folder_of_their_index() {
     let index = |file: &str| json!({"weight_map": {"a": file, "b": "m-2.safetensors"}}).to_string();
     assert_eq!(shards("i", &index("m-1.safetensors"), ".safetensors").unwrap(), ["m-1.safetensors", "m-2.safetensors"]);
     for bad in ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "..", "x.bin", ".safetensors", ""] {
@@ -135,7 +135,7 @@ fn a_tensor_in_two_shards_is_refused() {
 
 proptest! {
     #[test]
-    fn no_bytes_crash_the_reader(edits in prop::collection::vec((0usize..140, any::<u8>()), 1..6), cut in 0usize..200) {
+    fn arbitrary_bytes_do_not_crash_the_reader(edits in prop::collection::vec((0usize..140, any::<u8>()), 1..6), cut in 0usize..200) {
         let mut bytes = file(json!({"a": tensor("F32", &[2, 2], 0, 16), "b": tensor("F16", &[3], 16, 22)}), 22);
         for (at, value) in edits {
             let n = bytes.len();
@@ -153,7 +153,7 @@ proptest! {
 /// Regression: written files used to keep the private access mode of temporary files.
 #[cfg(unix)]
 #[test]
-fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
+fn weights_file_has_regular_permissions() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
 
 /// Regression: the program used to contain three copies of the built-in models, plus a fourth in memory.
 #[test]
-fn a_built_in_model_is_read_where_it_lies() {
+fn built_in_weights_are_not_copied() {
     use crate::source::Files;
     for model in crate::builtin::BUILTINS {
         let weights = Files::Builtin(model).weights().unwrap();

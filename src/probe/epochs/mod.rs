@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_learned_and_threads_do_not_matter() {
+    fn linear_boundary_is_learned_with_any_number_of_threads() {
         let (train, validation, test) = (points(400, 1), points(100, 2), points(400, 3));
         let recipes = recipes(&[], true);
         let purposes: Vec<Purpose> = (0..3).map(|k| Purpose::new(7, "side", "linear").replicate(k)).collect();
@@ -185,7 +185,7 @@ mod tests {
 
     /// Training side by side is bit-identical to training alone: settings that stop early do not affect the others.
     #[test]
-    fn networks_side_by_side_become_what_each_becomes_alone() {
+    fn training_side_by_side_equals_training_alone() {
         let (data, validation, purpose) = (points(130, 5), points(40, 6), Purpose::new(2, "side", "any"));
         for hidden in [&[][..], &[5], &[6, 4]] {
             let all: Vec<Recipe> = [(1e-1, 8), (1e-3, 8), (1e-2, 12), (3e-3, 8), (1e-3, 64)]
@@ -203,7 +203,7 @@ mod tests {
 
     /// After every step, the weights equal those of [`Trainer`], which multiplies matrices and stores gradients.
     #[test]
-    fn every_step_is_that_of_the_plain_trainer() {
+    fn steps_match_the_plain_trainer() {
         let (data, validation, purpose) = (points(100, 7), points(60, 8), Purpose::new(4, "side", "any"));
         for recipe in [recipe(&[], 1e-2, 16), recipe(&[7], 3e-3, 8), recipe(&[6, 5], 3e-3, 32)] {
             let chosen = train(&data, &validation, &[&recipe], &purpose, &mut |_| Ok(())).unwrap()[0].clone().unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_shared_out_over_threads_with_the_costliest_first() {
+    fn costliest_batches_are_scheduled_first() {
         let all = super::recipes(&[], false);
         assert_eq!(parts(&all, 5, 1).iter().map(Vec::len).collect::<Vec<_>>(), [20]);
         let batches = |part: &[usize]| {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_diverges_gives_none_and_a_stop_is_a_stop() {
+    fn divergence_gives_none_and_cancellation_stops() {
         let data = points(60, 4);
         let wild = [recipe(&[], 1e38, 4)];
         let purposes = [Purpose::new(1, "side", "linear")];

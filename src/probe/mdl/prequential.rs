@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_embeddings_give_away_are_cheap_and_random_ones_are_not() {
+    fn encoded_labels_have_short_codelength() {
         let n = 1_200;
         let y: Vec<usize> = (0..n).map(|i| (i * 7 + i / 5) % 2).collect();
         let tell = |i: usize| [if y[i] == 1 { 3.0 } else { -3.0 }, ((i * 37) % 11) as f32 - 5.0];

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_given_away_are_cheap_and_others_cost_what_they_are() {
+    fn encoded_labels_have_short_variational_codelength() {
         let told = points(300, true);
         let codes = codes(&told, &purposes(2), &mut NoPulse).unwrap();
         for code in &codes {
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_matter_and_a_stop_is_a_stop() {
+    fn results_do_not_depend_on_threads_and_can_be_cancelled() {
         let data = points(40, true);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn scale_and_columns_without_a_change_do_not_matter() {
+    fn scale_and_constant_columns_do_not_matter() {
         let data = points(60, true);
         let wide = Matrix::from_fn(60, 3, |i, j| 1e6 * data.x().row(i)[j]);
         let wide = Labelled::new(wide, data.y().to_vec(), 2).unwrap();

@@ -27,14 +27,14 @@ fn ready() -> Entry {
 }
 
 #[test]
-fn a_line_keeps_the_tag_and_the_time_side_by_side() {
+fn line_round_trips_with_tag_and_time() {
     let line = ready().to_line().unwrap();
     assert_eq!(line, "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n");
     assert_eq!(parse_entry(line.as_bytes(), false).unwrap(), ready());
 }
 
 #[test]
-fn notes_and_view_lines_are_kept_apart() {
+fn notes_and_view_lines_are_separate() {
     let note = Entry { t: 1.0, item: Item::Note("look here \u{1b}[31m".into()) };
     let view = Entry { t: 2.0, item: Item::View(serde_json::json!({"focus": "chart"})) };
     let text = format!("{}\n{}{}", header(), note.to_line().unwrap(), view.to_line().unwrap());
@@ -45,7 +45,7 @@ fn notes_and_view_lines_are_kept_apart() {
 }
 
 #[test]
-fn a_cut_last_line_is_reported_and_the_rest_kept() {
+fn truncated_last_line_is_reported() {
     let line = ready().to_line().unwrap();
     for cut in 1..line.len() - 1 {
         let session = parse(&format!("{}\n{line}{}", header(), &line[..cut])).unwrap();
@@ -59,7 +59,7 @@ fn a_cut_last_line_is_reported_and_the_rest_kept() {
 }
 
 #[test]
-fn unknown_kinds_and_damage_are_told_apart() {
+fn unknown_kinds_are_distinguished_from_damage() {
     let text = [
         header().as_str(),
         r#"{"t":0.1,"event":"teleported","x":1}"#,
@@ -82,14 +82,14 @@ fn unknown_kinds_and_damage_are_told_apart() {
 }
 
 #[test]
-fn time_never_falls() {
+fn parsed_times_never_decrease() {
     let session = parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header())).unwrap();
     assert_eq!(session.entries().map(|e| e.t).collect::<Vec<_>>(), [5.0, 5.0]);
     assert_eq!(session.duration(), 5.0);
 }
 
 #[test]
-fn a_line_without_end_is_passed_over_in_constant_memory() {
+fn endless_line_is_skipped_in_constant_memory() {
     use std::io::{Seek, Write};
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "{}", header()).unwrap();
@@ -104,7 +104,7 @@ fn a_line_without_end_is_passed_over_in_constant_memory() {
 }
 
 #[test]
-fn files_that_are_no_sessions_are_refused_by_name_and_line() {
+fn non_session_file_error_names_file_and_line() {
     let newer = header().replace(&format!("\"probity_session\":{FORMAT}"), "\"probity_session\":99");
     for (text, word) in [
         ("", "empty"),

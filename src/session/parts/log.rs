@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_of_a_job_are_its_last_line_that_says_something() {
+    fn last_words_are_the_last_informative_log_line() {
         let tmp = tempfile::tempdir().unwrap();
         std::fs::create_dir(tmp.path().join(LOGS)).unwrap();
         let write = |text: &str| std::fs::write(tmp.path().join("logs/12-3.log"), text).unwrap();
@@ -100,7 +100,7 @@ mod tests {
 
     /// The name of the log comes from a progress file, which others may be able to write.
     #[test]
-    fn no_other_file_is_read_than_a_log() {
+    fn only_log_files_are_read() {
         let tmp = tempfile::tempdir().unwrap();
         std::fs::create_dir(tmp.path().join(LOGS)).unwrap();
         std::fs::write(tmp.path().join("secret-1.log"), "secret").unwrap();

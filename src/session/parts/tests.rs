@@ -89,7 +89,7 @@ impl Bench {
 }
 
 #[test]
-fn a_part_keeps_the_run_and_what_is_final_and_times_are_no_numbers() {
+fn part_keeps_final_results() {
     let bench = bench();
     bench.compute(0, 7, 1.0);
     let mut reader = Reader::open(&bench.folder.part(0)).unwrap();
@@ -109,7 +109,7 @@ fn a_part_keeps_the_run_and_what_is_final_and_times_are_no_numbers() {
 }
 
 #[test]
-fn a_part_says_how_it_ended() {
+fn part_records_how_it_ended() {
     let bench = bench();
     assert!(matches!(bench.folder.state(1), State::Absent));
     let problem = Problem::new("no memory", "probe", "take less");
@@ -127,7 +127,7 @@ fn a_part_says_how_it_ended() {
 
 /// Numbers from a truncated or changed part are never used.
 #[test]
-fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
+fn damaged_part_error_names_the_line() {
     let bench = bench();
     bench.compute(0, 7, 1.0);
     let path = bench.folder.part(0);
@@ -155,7 +155,7 @@ fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
 }
 
 #[test]
-fn merging_gives_one_session_of_all_cells_in_their_order() {
+fn merged_session_has_all_cells_in_order() {
     let bench = bench();
     [2, 0, 1].into_iter().for_each(|index| bench.compute(index, index + 10, 4.0));
     let text = bench.merged().unwrap();
@@ -179,7 +179,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
 
 /// Regression: a result too large to be replayed used to be written, and could then not be opened.
 #[test]
-fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
+fn large_grids_split_between_cells() {
     let bench = bench();
     (0..3).for_each(|index| bench.compute(index, index + 10, 4.0));
     let survey = Survey::of(&bench.folder).unwrap();
@@ -200,7 +200,7 @@ fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
 }
 
 #[test]
-fn what_is_missing_failed_or_there_twice_is_told() {
+fn missing_failed_and_duplicate_cells_are_reported() {
     let bench = bench();
     bench.compute(0, 7, 1.0);
     let problem = Problem::new("x", "y", "z");
@@ -217,7 +217,7 @@ fn what_is_missing_failed_or_there_twice_is_told() {
 }
 
 #[test]
-fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
+fn part_of_another_version_error_has_a_remedy() {
     let bench = bench();
     (0..3).for_each(|index| bench.compute(index, 7, 1.0));
     let path = bench.folder.part(1);
@@ -232,7 +232,7 @@ fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
 }
 
 #[test]
-fn two_results_of_one_cell_with_other_numbers_are_refused_with_both_files() {
+fn conflicting_cell_results_error_names_both_files() {
     let bench = bench();
     bench.compute(0, 7, 1.0);
     let copy = bench.folder.part(0).with_file_name("from-elsewhere.jsonl");
@@ -246,7 +246,7 @@ fn two_results_of_one_cell_with_other_numbers_are_refused_with_both_files() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_set_of_cells() {
+fn folder_accepts_only_its_own_cells() {
     let bench = bench();
     let dir = bench.folder.dir();
     let again = Folder::join(dir, &bench.cells, &[1; 3]).unwrap();
@@ -283,7 +283,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
 }
 
 #[test]
-fn a_shard_says_how_far_it_is() {
+fn shard_reports_its_progress() {
     let bench = bench();
     let mut reporter = Reporter::new(&bench.folder, "2/8.1/2", 3);
     reporter.begin(2, 10, 30);

@@ -211,7 +211,7 @@ impl Watch {
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: its clock is {which} that of this machine: it wrote {} when it was {} here; synchronise both with NTP",
+                "shard {}: its clock is {which} the clock of this machine: it reported at {} when the local time was {}; synchronise both with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_that_nobody_computes_waits() {
+    fn grid_without_shards_waits() {
         let tmp = tempfile::tempdir().unwrap();
         let view = Watch::default().look(&folder(&tmp));
         assert_eq!(
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_of_which_nothing_is_heard_is_silent_and_one_that_ended_is_not() {
+    fn only_an_unfinished_shard_can_be_silent() {
         let tmp = tempfile::tempdir().unwrap();
         let folder = folder(&tmp);
         let (now, clock) = (SystemTime::now(), Instant::now());
@@ -323,7 +323,7 @@ mod tests {
     /// Regression: a job that did not find the program on its node used to leave no trace, and the view kept showing that no shard had
     /// started.
     #[test]
-    fn a_job_that_ended_before_it_began_is_told_of_with_the_last_line_of_its_log() {
+    fn failed_job_is_reported_with_its_last_log_line() {
         let tmp = tempfile::tempdir().unwrap();
         let folder = folder(&tmp);
         let logs = folder.dir().join(log::LOGS);
@@ -352,7 +352,7 @@ mod tests {
 
     /// Regression: the log of a killed job, which contains the scheduler's message, used to be ignored.
     #[test]
-    fn a_silent_shard_is_told_of_with_the_last_line_of_its_log() {
+    fn silent_shard_is_reported_with_its_last_log_line() {
         let tmp = tempfile::tempdir().unwrap();
         let folder = folder(&tmp);
         let now = SystemTime::now();
@@ -371,7 +371,7 @@ mod tests {
     /// Regression: a running shard used to count as silent if its machine's clock was two minutes slow. A dead shard used to count as
     /// running for as long as its clock was fast.
     #[test]
-    fn a_clock_that_is_off_is_told_of_and_says_nothing_about_the_shard() {
+    fn clock_skew_is_reported_but_does_not_mark_the_shard() {
         let tmp = tempfile::tempdir().unwrap();
         let folder = folder(&tmp);
         let hour = Duration::from_secs(3600);

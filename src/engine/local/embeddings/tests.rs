@@ -19,7 +19,7 @@ fn keys(range: std::ops::Range<u32>) -> Vec<Key> {
 }
 
 #[test]
-fn vectors_come_back_to_the_bit_and_in_any_order() {
+fn vectors_round_trip_exactly_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     let (s, k, x) = (space(5), keys(0..10), rows(10, 5, 1));
@@ -37,7 +37,7 @@ fn vectors_come_back_to_the_bit_and_in_any_order() {
 }
 
 #[test]
-fn damage_anywhere_is_noticed_and_never_becomes_a_number() {
+fn damaged_vectors_are_never_returned() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     let (s, k, x) = (space(3), keys(0..4), rows(4, 3, 2));
@@ -65,7 +65,7 @@ fn damage_anywhere_is_noticed_and_never_becomes_a_number() {
 }
 
 #[test]
-fn what_was_unused_for_longest_goes_first_and_the_limit_is_kept() {
+fn least_recently_used_vectors_are_evicted() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     let s = space(64);
@@ -88,7 +88,7 @@ fn what_was_unused_for_longest_goes_first_and_the_limit_is_kept() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_once() {
+fn unwritable_folder_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let blocked = dir.path().join("file");
     std::fs::write(&blocked, "x").unwrap();
@@ -103,7 +103,7 @@ fn a_folder_that_cannot_be_written_is_told_once() {
 }
 
 #[test]
-fn writers_side_by_side_leave_whole_files() {
+fn concurrent_writers_leave_complete_files() {
     let dir = tempfile::tempdir().unwrap();
     let s = space(16);
     std::thread::scope(|scope| {
@@ -129,7 +129,7 @@ fn writers_side_by_side_leave_whole_files() {
 }
 
 #[test]
-fn spaces_differ_by_model_point_and_reading() {
+fn cache_keys_depend_on_model_point_and_readout() {
     let model = Model::load(&"bert-mini".parse().unwrap(), Device::Cpu).unwrap();
     let twin = Model::load(&"untrained:bert-mini".parse().unwrap(), Device::Cpu).unwrap();
     let mean = Readout::Sentence(Pooling::plain(PoolOver::Mean));
@@ -151,7 +151,7 @@ fn spaces_differ_by_model_point_and_reading() {
 }
 
 #[test]
-fn what_is_absent_is_told_without_reading_numbers() {
+fn missing_vectors_are_listed_without_reading_values() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     let (s, k, x) = (space(4), keys(0..6), rows(6, 4, 3));
@@ -163,7 +163,7 @@ fn what_is_absent_is_told_without_reading_numbers() {
 }
 
 #[test]
-fn a_limit_is_read_from_the_folder_and_nonsense_in_it_is_no_limit() {
+fn invalid_limit_file_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     if std::env::var_os("PROBITY_CACHE_MAX").is_some() {
@@ -177,7 +177,7 @@ fn a_limit_is_read_from_the_folder_and_nonsense_in_it_is_no_limit() {
 }
 
 #[test]
-fn files_that_are_not_ours_are_left_alone_and_read_as_nothing() {
+fn foreign_files_are_ignored_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     let (s, k, x) = (space(3), keys(0..2), rows(2, 3, 1));
@@ -194,7 +194,7 @@ fn files_that_are_not_ours_are_left_alone_and_read_as_nothing() {
 }
 
 #[test]
-fn nothing_to_keep_writes_nothing() {
+fn empty_input_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(&dir.path().join("inside"));
     cache.keep(&space(3), &[], &Matrix::zeros(0, 3)).unwrap();

@@ -72,7 +72,7 @@ fn run(job: JobId) -> Command {
 }
 
 #[test]
-fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
+fn measured_rate_is_reused_by_later_runs() {
     let mut rig = Rig::new(Cache::none());
     let mut slices = 0;
     for job in [1, 2] {
@@ -93,7 +93,7 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
 /// Regression: cancelling the forecast of the paper's experiment used to take three seconds, because every kind of work was measured before
 /// the cancellation was noticed.
 #[test]
-fn a_run_that_is_to_stop_measures_no_further_rate() {
+fn stopping_run_measures_no_more_rates() {
     let mut rig = Rig::new(Cache::none());
     let mut slices = 0;
     let commands = rig.commands.clone();
@@ -108,7 +108,7 @@ fn a_run_that_is_to_stop_measures_no_further_rate() {
 }
 
 #[test]
-fn a_forecast_reads_the_store_and_writes_nothing() {
+fn forecast_only_reads_the_store() {
     let dir = tempfile::tempdir().unwrap();
     let mut rig = Rig::new(Cache::at(dir.path()));
     rig.host(1).store().keep_trained("a", b"probe").unwrap();
@@ -119,7 +119,7 @@ fn a_forecast_reads_the_store_and_writes_nothing() {
 }
 
 #[test]
-fn a_run_stops_for_its_cancellation_a_newer_run_and_the_end() {
+fn run_stops_on_cancellation_newer_run_or_shutdown() {
     for command in [Command::Cancel { job: 1 }, run(2), Command::Shutdown] {
         let mut rig = Rig::new(Cache::none());
         assert!(rig.host(1).poll().is_ok());
@@ -132,7 +132,7 @@ fn a_run_stops_for_its_cancellation_a_newer_run_and_the_end() {
 }
 
 #[test]
-fn a_held_run_goes_on_when_the_pause_ends() {
+fn paused_run_resumes() {
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(Command::Pause { hold: true }).unwrap();
     let commands = rig.commands.clone();
@@ -147,7 +147,7 @@ fn a_held_run_goes_on_when_the_pause_ends() {
 
 /// Regression: each step of a dragged slider used to wait for the full answer to the previous step.
 #[test]
-fn a_whole_answer_gives_way_to_a_newer_question() {
+fn newer_question_interrupts_an_answer() {
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(point(4, 1)).unwrap();
     let mut host = rig.host(1);
@@ -159,7 +159,7 @@ fn a_whole_answer_gives_way_to_a_newer_question() {
 }
 
 #[test]
-fn a_question_is_passed_on_once_and_only_to_its_own_run() {
+fn question_reaches_only_its_run_once() {
     let mut rig = Rig::new(Cache::none());
     rig.commands.send(point(4, 1)).unwrap();
     let mut host = rig.host(1);
@@ -174,7 +174,7 @@ fn a_question_is_passed_on_once_and_only_to_its_own_run() {
 }
 
 #[test]
-fn findings_answers_and_forecasts_carry_the_generation_of_the_run() {
+fn messages_carry_the_run_generation() {
     let mut rig = Rig::new(Cache::none());
     let error = Common::Error(Problem::new("x", "", ""));
     let finding = Label::new(Spec::shipped(LABS[0].id()).common(), "m").common(1, 0.0, error);
@@ -190,7 +190,7 @@ fn findings_answers_and_forecasts_carry_the_generation_of_the_run() {
 }
 
 #[test]
-fn progress_may_be_dropped_where_nobody_reads_and_results_are_not() {
+fn full_queue_drops_progress_but_not_results() {
     let mut rig = Rig::new(Cache::none());
     for i in 0..200 {
         rig.host(1).stage(format!("stage {i}"), "ex", 1.0);
@@ -234,7 +234,7 @@ fn stages_and_downloads_are_reported_with_their_units() {
 }
 
 #[test]
-fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
+fn cancelled_run_loads_no_model() {
     let mut rig = Rig::new(Cache::none());
     assert_eq!(rig.host(1).model("bert-tiny").unwrap().name(), "bert-tiny");
     assert!(rig.shelf.holds("bert-tiny"));
@@ -243,7 +243,7 @@ fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
 
 /// Regression: each slider moved after a run used to restart the finished progress bar.
 #[test]
-fn an_answer_about_a_finished_run_reports_no_progress() {
+fn answering_about_a_finished_run_shows_no_progress() {
     let mut rig = Rig::new(Cache::none());
     let mut host = rig.host(1).answering();
     host.stage("fitting".into(), "ex", 1.0);

@@ -15,7 +15,7 @@ fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
 
 /// Regression: the error message about a wrong width used to name neither the file nor the tensor.
 #[test]
-fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
+fn wrong_shape_error_names_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();
     let model = deep_fixture(folder.path(), 1);
     let mut rig = Rig::new(Cache::none());

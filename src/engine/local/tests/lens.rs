@@ -53,7 +53,7 @@ fn logits(weights: &Checkpoint, h: &[f32], forms: [u32; 2]) -> [f64; 2] {
 }
 
 #[test]
-fn the_lens_is_the_models_own_head_on_every_layer() {
+fn lens_applies_the_model_head_at_every_layer() {
     for name in ["bert-tiny", "gpt2-tiny"] {
         let mut spec = plain(name);
         spec.methods.truncate(1);
@@ -97,7 +97,7 @@ fn the_lens_is_the_models_own_head_on_every_layer() {
 }
 
 #[test]
-fn a_lens_of_a_layer_that_is_not_there_is_refused() {
+fn lens_at_missing_layer_is_rejected() {
     let mut rig = Rig::new(Cache::none());
     let mut spec = plain("bert-tiny");
     spec.lens = Some(LensSpec { layers: vec![LayerRef::At(7)] });

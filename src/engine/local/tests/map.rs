@@ -30,7 +30,7 @@ fn alone(results: &Results, cell: &ReliabilityFinding) -> ReliabilityFinding {
 }
 
 #[test]
-fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
+fn map_cells_equal_single_runs_exactly() {
     let dir = tempfile::tempdir().unwrap();
     let model = deep_fixture(dir.path(), 3);
     let mut rig = Rig::new(Cache::none());
@@ -67,7 +67,7 @@ fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
 }
 
 #[test]
-fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
+fn unset_strength_uses_the_best_of_each_layer() {
     let model = "bert-tiny".to_owned();
     let mut spec = plain(&model);
     // Every example here has the other property, so a few examples suffice to distinguish that property's accuracy from chance.
@@ -105,7 +105,7 @@ fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
 }
 
 #[test]
-fn what_changes_nothing_leaves_every_oracle_as_it_was() {
+fn null_intervention_changes_no_oracle() {
     let dir = tempfile::tempdir().unwrap();
     let model = deep_fixture(dir.path(), 3);
     let mut spec = mapped(&model);
@@ -135,7 +135,7 @@ fn what_changes_nothing_leaves_every_oracle_as_it_was() {
 }
 
 #[test]
-fn a_map_that_was_stopped_goes_on_from_the_cache_and_ends_in_the_same_numbers() {
+fn stopped_map_resumes_with_identical_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let model = deep_fixture(dir.path(), 3);
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn a_map_that_was_stopped_goes_on_from_the_cache_and_ends_in_the_same_numbers() 
 }
 
 #[test]
-fn a_map_of_layers_that_the_model_lacks_is_refused_before_anything_is_read() {
+fn map_with_missing_layers_is_rejected_first() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());

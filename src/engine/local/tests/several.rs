@@ -14,7 +14,7 @@ fn of(also: &[&str]) -> Spec {
 
 /// A second property to preserve adds numbers and leaves those for the first bit-identical; S is the mean over both.
 #[test]
-fn a_further_property_changes_no_number_but_the_mean() {
+fn further_property_changes_only_the_mean() {
     let mut rig = Rig::new(Cache::none());
     rig.send(run(1, of(&[])));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
@@ -66,7 +66,7 @@ fn a_further_property_changes_no_number_but_the_mean() {
 
 /// A file whose rows lack the second property is refused before training, and the error names the field to change.
 #[test]
-fn a_further_property_of_one_value_is_refused() {
+fn constant_further_property_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let task = corpus::task::Task::named("attractors").unwrap();
     let frequencies = corpus::micro::frequencies::Frequencies::natural();

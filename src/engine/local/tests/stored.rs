@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
+fn cached_states_are_exact_and_damaged_ones_recomputed() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +42,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
+fn unwritable_cache_causes_only_a_notice() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let blocked = dir.path().join("blocked");
@@ -55,7 +55,7 @@ fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
 }
 
 #[test]
-fn a_forecast_leaves_out_what_is_cached() {
+fn forecast_excludes_cached_work() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut spec = small(&model);
@@ -78,7 +78,7 @@ fn a_forecast_leaves_out_what_is_cached() {
 }
 
 #[test]
-fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
+fn run_is_refused_if_its_forecast_exceeds_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());

@@ -17,7 +17,7 @@ fn of(changed: Position, read: Option<Position>, per_text: usize) -> Spec {
 
 /// Tokens are counted, judged and audited as rows. The model's answer and all intervals are computed per text.
 #[test]
-fn tokens_are_rows_and_texts_are_units() {
+fn tokens_are_rows_clustered_by_text() {
     let mut rig = Rig::new(Cache::none());
     let mut spec = of(Position::Every, None, 3);
     spec.map = Some(MapSpec { methods: vec!["fgsm".into()], ..MapSpec::default() });
@@ -50,7 +50,7 @@ fn tokens_are_rows_and_texts_are_units() {
 
 /// With one position at every token and the other at the mask, a part has the rows that it needs.
 #[test]
-fn one_position_at_every_token_is_enough() {
+fn one_position_may_be_every_token() {
     for (changed, read, n_test, n_oracle, n_intervention, token_rows) in [
         (Position::Every, Some(Position::Mask), 120, 240, 3, false),
         (Position::Mask, Some(Position::Every), 360, 560, 1, true),

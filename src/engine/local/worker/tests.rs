@@ -115,7 +115,7 @@ fn model(dir: &Path) -> String {
 }
 
 #[test]
-fn the_list_names_built_in_models_first_then_further_ones_once_and_leaves_out_what_is_broken() {
+fn model_list_is_ordered_unique_and_skips_broken_entries() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let broken = dir.path().join("broken");
@@ -137,7 +137,7 @@ fn the_list_names_built_in_models_first_then_further_ones_once_and_leaves_out_wh
 }
 
 #[test]
-fn a_model_is_described_and_found_in_memory_the_second_time() {
+fn described_model_stays_in_memory() {
     let mut rig = Rig::new();
     for ticket in [1, 2] {
         rig.about(ticket, "bert-tiny", ModelQuestion::Inspect);
@@ -148,7 +148,7 @@ fn a_model_is_described_and_found_in_memory_the_second_time() {
 }
 
 #[test]
-fn what_cannot_be_loaded_or_compared_is_answered_and_the_worker_lives_on() {
+fn failed_model_questions_do_not_stop_the_worker() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -168,7 +168,7 @@ fn what_cannot_be_loaded_or_compared_is_answered_and_the_worker_lives_on() {
 }
 
 #[test]
-fn questions_about_models_that_were_withdrawn_are_not_answered() {
+fn withdrawn_model_questions_are_not_answered() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -185,7 +185,7 @@ fn questions_about_models_that_were_withdrawn_are_not_answered() {
 }
 
 #[test]
-fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
+fn question_without_experiment_does_not_block() {
     let mut rig = Rig::new();
     rig.send(point(1, 1, "bert-tiny"));
     rig.about(2, "bert-tiny", ModelQuestion::Inspect);
@@ -196,7 +196,7 @@ fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
 /// Regression: questions from sliders used to remain unanswered after a cancellation, because every question was treated as work of the
 /// cancelled run.
 #[test]
-fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
+fn cancelled_run_answers_questions() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -212,7 +212,7 @@ fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
 }
 
 #[test]
-fn a_question_that_fails_is_told_and_the_next_one_is_answered() {
+fn failed_question_does_not_block_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -240,7 +240,7 @@ fn a_paused_run_can_be_cancelled() {
 }
 
 #[test]
-fn a_new_run_ends_the_one_in_progress_and_both_report_their_end() {
+fn superseded_and_new_run_both_report_their_end() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -259,7 +259,7 @@ fn a_new_run_ends_the_one_in_progress_and_both_report_their_end() {
 }
 
 #[test]
-fn the_summary_comes_before_the_end_and_says_whether_the_run_was_cancelled() {
+fn summary_precedes_the_end_and_states_cancellation() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -277,7 +277,7 @@ fn the_summary_comes_before_the_end_and_says_whether_the_run_was_cancelled() {
 }
 
 #[test]
-fn the_end_of_the_front_end_is_the_end_of_the_worker_even_during_a_run() {
+fn worker_ends_with_the_front_end() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
@@ -289,7 +289,7 @@ fn the_end_of_the_front_end_is_the_end_of_the_worker_even_during_a_run() {
 }
 
 #[test]
-fn a_forecast_without_a_run_keeps_nothing_and_fails_as_the_run_would() {
+fn forecast_alone_fails_as_its_run_would() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let cache = tempfile::tempdir().unwrap();
@@ -303,7 +303,7 @@ fn a_forecast_without_a_run_keeps_nothing_and_fails_as_the_run_would() {
 }
 
 #[test]
-fn a_panic_is_told_in_its_own_words_where_it_has_any() {
+fn panic_message_is_reported() {
     let words = |panic: Box<dyn std::any::Any + Send>| internal(panic.as_ref()).what;
     assert_eq!(words(Box::new("a word")), "internal error: a word");
     assert_eq!(words(Box::new("a text".to_owned())), "internal error: a text");

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_without_memory_is_an_error_with_a_remedy() {
+    fn gpu_out_of_memory_error_has_a_remedy() {
         let e = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n   0: candle_core::error::Error::bt";
         let said = ModelError::from(candle_core::Error::Msg(e.into())).to_string();
         assert!(said.starts_with("computation failed: the GPU is out of memory; "), "{said}");
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     #[cfg(not(any(feature = "cuda", feature = "metal")))]
-    fn a_gpu_that_this_build_cannot_use_is_refused_with_a_way_out() {
+    fn unsupported_gpu_error_has_a_remedy() {
         for device in [Device::Cuda(7), Device::Metal] {
             let said = open_device(device).unwrap_err().to_string();
             assert!(said.starts_with(&format!("device {device}: this build has no")), "{said}");

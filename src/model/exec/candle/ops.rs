@@ -318,7 +318,7 @@ mod tests {
 
     /// In f32, computing the variances in this test as E[x²] - E[x]² would leave only two correct digits.
     #[test]
-    fn a_norm_is_exact_where_the_mean_is_large_beside_the_spread() {
+    fn norm_is_exact_if_the_mean_exceeds_the_spread() {
         let named = std::env::var("PROBITY_TEST_DEVICE");
         let device = open_device(named.map_or(device::Device::CandleCpu, |name| name.parse().unwrap())).unwrap();
         let x: Vec<f32> = (0..2 * WIDTH).map(|i| 100.0 + (i * i % 11) as f32 / 11.0).collect();

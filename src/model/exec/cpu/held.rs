@@ -93,7 +93,7 @@ mod tests {
 
     /// Compares the forecast of working memory with the memory that the executor reports afterwards.
     #[test]
-    fn working_memory_is_forecast_within_a_fifth() {
+    fn memory_forecast_is_within_20_percent() {
         // With more threads, some would get no part of a small batch.
         rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(memory_against_forecast);
     }

@@ -240,7 +240,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rows_and_selections_find_their_sites() {
+    fn sites_map_to_rows_and_selected_rows() {
         let batch = Batch::new(&[vec![1; 3], vec![2; 5], vec![3; 2], vec![4; 4]], 0).unwrap();
         let mut rows = Rows::default();
         for _ in 0..2 {

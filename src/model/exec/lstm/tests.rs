@@ -62,7 +62,7 @@ fn plain(params: &Params, layers: usize, ids: &[u32]) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn states_are_those_of_the_definition() {
+fn states_match_the_definition() {
     for layers in [1, 2] {
         let (m, params) = model(layers);
         let b = batch(&[4, 1, 9, 4, 6], 3);
@@ -81,7 +81,7 @@ fn states_are_those_of_the_definition() {
 }
 
 #[test]
-fn a_sentence_gets_the_same_bits_in_any_company() {
+fn results_are_bit_identical_in_any_batch() {
     let (m, _) = model(2);
     let many: Vec<usize> = (0..200).map(|i| 1 + i % 9).collect();
     let (all, at) = (batch(&many, 4), HookPoint::ResidPost(1));
@@ -128,7 +128,7 @@ fn gradients_agree_with_finite_differences() {
 }
 
 #[test]
-fn edits_and_resuming_go_through_the_layers_above() {
+fn edits_and_resumed_passes_propagate_upwards() {
     let (m, _) = model(2);
     let b = batch(&[5, 3], 9);
     let (mid, top) = (HookPoint::ResidPost(0), HookPoint::ResidPost(1));
@@ -150,7 +150,7 @@ fn edits_and_resuming_go_through_the_layers_above() {
 }
 
 #[test]
-fn an_overwritten_vector_has_no_way_back_and_points_above_the_scalar_no_gradient() {
+fn overwriting_stops_gradients() {
     let (m, _) = model(2);
     let b = batch(&[4], 9);
     let of = || Scalar::Cotangent {

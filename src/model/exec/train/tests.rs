@@ -11,7 +11,7 @@ fn targets(list: &[(usize, usize, u32)]) -> Vec<Target> {
 }
 
 #[test]
-fn the_loss_is_the_mean_cross_entropy_of_the_logits() {
+fn loss_is_mean_cross_entropy() {
     for (arch, device) in archs().into_iter().flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
         let params = testing::params(&arch, 1);
         let t = Trainer::from_params(&arch, &params, AdamW::default(), device).unwrap();
@@ -32,7 +32,7 @@ fn the_loss_is_the_mean_cross_entropy_of_the_logits() {
 }
 
 #[test]
-fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
+fn parameter_gradients_match_finite_differences() {
     for (arch, device) in archs().into_iter().flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
         let params = testing::params(&arch, 3);
         let b = testing::batch(&[3, 5], 4);
@@ -72,7 +72,7 @@ fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
 }
 
 #[test]
-fn both_trainers_find_the_same_gradients() {
+fn cpu_and_candle_gradients_agree() {
     for arch in archs() {
         let params = testing::params(&arch, 11);
         let b = testing::batch(&[7, 2, 5], 12);
@@ -137,7 +137,7 @@ fn steps_are_adamw(device: Device) {
 }
 
 #[test]
-fn a_few_sentences_are_learnt_by_heart() {
+fn trainer_overfits_a_few_sentences() {
     for (arch, device) in archs().into_iter().take(2).flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
         let mut t = Trainer::new(&arch, 1, AdamW::default(), device).unwrap();
         let b = testing::batch(&[5, 5, 4], 9);
@@ -153,7 +153,7 @@ fn a_few_sentences_are_learnt_by_heart() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_numbers() {
+fn training_is_reproducible_from_its_seed() {
     let arch = archs().remove(0);
     let (a, b, c) = (initial(&arch, 7).unwrap(), initial(&arch, 7).unwrap(), initial(&arch, 8).unwrap());
     assert_eq!(a, b);
@@ -178,7 +178,7 @@ fn the_same_seed_gives_the_same_numbers() {
 const PINNED: [f32; 3] = [-0.015507438, -0.027668435, 0.017794259];
 
 #[test]
-fn bad_targets_and_exploding_losses_are_refused_and_change_nothing() {
+fn failed_steps_change_nothing() {
     DEVICES.into_iter().for_each(refusals);
 }
 
@@ -203,7 +203,7 @@ fn refusals(device: Device) {
 }
 
 #[test]
-fn only_families_that_can_be_read_back_are_written() {
+fn export_is_limited_to_supported_families() {
     let dir = tempfile::tempdir().unwrap();
     let neox = archs().remove(2);
     let e = Trainer::new(&neox, 1, AdamW::default(), Device::Cpu).unwrap().export(dir.path());

@@ -80,7 +80,7 @@ fn albert() -> Value {
 }
 
 #[test]
-fn albert_lower_cases_and_strips_accents_unless_its_settings_say_otherwise() {
+fn albert_lower_cases_and_strips_accents_by_default() {
     let read = |config: Value| notices("albert", config, albert());
     assert_eq!(read(json!({"do_lower_case": false, "keep_accents": true})), [""; 0]);
     assert_notice(
@@ -101,7 +101,7 @@ fn albert_lower_cases_and_strips_accents_unless_its_settings_say_otherwise() {
 }
 
 #[test]
-fn deberta_splits_at_punctuation_only_if_its_settings_say_so() {
+fn deberta_splits_at_punctuation_only_on_request() {
     let pieces = ["\u{2581}", "\u{2581}a", "\u{2581}b", ",", "b", "\u{2581},"];
     let mut file = unigram(&["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], 1, &pieces);
     file["post_processor"] = frame(Some(("[CLS]", 2)), Some(("[SEP]", 3)));
@@ -131,7 +131,7 @@ fn deberta_splits_at_punctuation_only_if_its_settings_say_so() {
 }
 
 #[test]
-fn t5_drops_blanks_and_closes_texts() {
+fn t5_trims_spaces_and_appends_the_end_token() {
     let mut file = unigram(&["<pad>", "</s>", "<unk>"], 2, &["\u{2581}", "\u{2581}a", "a"]);
     file["pre_tokenizer"] = words();
     file["post_processor"] = frame(None, Some(("</s>", 1)));
@@ -157,7 +157,7 @@ fn t5_drops_blanks_and_closes_texts() {
 }
 
 #[test]
-fn xlm_roberta_and_camembert_take_the_prefix_space_from_their_settings() {
+fn xlm_roberta_and_camembert_respect_add_prefix_space() {
     let mut file = unigram(&["<s>", "<pad>", "</s>", "<unk>", "<mask>"], 3, &["\u{2581}", "\u{2581}a", "a"]);
     file["pre_tokenizer"] = words();
     file["post_processor"] = frame(Some(("<s>", 0)), Some(("</s>", 2)));
@@ -177,7 +177,7 @@ fn xlm_roberta_and_camembert_take_the_prefix_space_from_their_settings() {
 }
 
 #[test]
-fn llama_puts_one_mark_before_a_text_that_begins_with_a_blank() {
+fn llama_adds_one_space_mark_before_a_leading_space() {
     let bytes: Vec<String> = (0..=255).map(|b| format!("<0x{b:02X}>")).collect();
     let mut letters = vec!["\u{2581}", "a", "b"];
     letters.extend(bytes.iter().map(String::as_str));
@@ -198,7 +198,7 @@ fn llama_puts_one_mark_before_a_text_that_begins_with_a_blank() {
 }
 
 #[test]
-fn byte_level_classes_have_their_own_normalizer_and_frame() {
+fn byte_level_classes_set_normalizer_and_special_tokens() {
     let text = bpe(&["<|endoftext|>"], &["a", "A", "\u{120}", "e", "\u{cc}", "\u{123}", "\u{c3}", "\u{a9}"]);
     let file = |key: &str, part: Value| {
         let mut file = text.clone();
@@ -277,7 +277,7 @@ fn bert_lower_cases_and_adds_its_special_tokens() {
 }
 
 #[test]
-fn classes_that_cannot_be_compared_are_named() {
+fn unverified_classes_are_reported() {
     assert_eq!(
         notices("albert", json!({"tokenizer_class": "GPT2Tokenizer"}), albert()),
         ["tokenizer.json has a Unigram model and is used, but GPT2Tokenizer of transformers 5 needs a BPE model"]
@@ -289,7 +289,7 @@ fn classes_that_cannot_be_compared_are_named() {
 }
 
 #[test]
-fn settings_that_only_one_of_the_programs_applies_are_named() {
+fn settings_not_applied_by_both_programs_are_reported() {
     let mut file = bpe(&["<|endoftext|>"], &["a", "\u{120}"]);
     file["pre_tokenizer"] = byte_level();
     let config = json!({"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": true});
