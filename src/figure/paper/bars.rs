@@ -10,8 +10,8 @@ use super::chart::Chart;
 use super::lines::CAP;
 use super::{SMALL, type_of};
 
-/// Maximum width of a category's bar, in page units.
-const WIDEST: f64 = 60.0;
+/// Maximum width of a category's bar: in page units, and as a share of a wider frame.
+const WIDEST: (f64, f64) = (60.0, 0.14);
 /// Opacity of a solid bar, low enough to show intervals on it.
 const SOLID: f64 = 0.55;
 pub(crate) const SPAN: f64 = 0.3;
@@ -81,14 +81,15 @@ fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)
     let room = at.1 - R - 4.0 - SMALL;
     let (y, across) = if room < chart.top { (at.1 + R + 4.0, Side::Start) } else { (at.1 - R - 3.0, Side::End) };
     let units = bar.n.units.unwrap_or_default();
-    let label = format!("{}/{units}", bar.n.first);
+    let label = format!("{} ({units})", bar.n.first);
     canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
 }
 
 /// Narrows the span of a category if its bars would be very wide (few categories on a wide page).
 fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f64) {
+    let widest = WIDEST.0.max(WIDEST.1 * (chart.right - chart.left));
     let unit = (chart.right - chart.left) / (chart.x.value(1.0) - chart.x.value(0.0)).abs();
-    let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
+    let width = (to - from).min(widest * series.max(1) as f64 / unit.max(1.0));
     let middle = (from + to) / 2.0;
     (middle - width / 2.0, middle + width / 2.0)
 }
@@ -130,7 +131,7 @@ pub(crate) fn ranges<'a>(
             }
             continue;
         }
-        let half = ((right - left) * 0.3).min(if range.dots.is_empty() { 7.0 } else { 12.0 });
+        let half = ((right - left) * 0.3).min(12.0);
         let Some(((middle, top), (_, bottom))) = chart.at(x, hi).zip(chart.at(x, lo)) else { continue };
         span(canvas, (middle - half, top), (middle + half, bottom), ranges.role)?;
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {

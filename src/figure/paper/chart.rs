@@ -12,6 +12,7 @@ use plotters::style::{TRANSPARENT, TextStyle};
 use super::super::axis::{Fitted, Room, Tick};
 use super::super::canvas::{At, Canvas, Drawn, Pen, Recorder, Side, Type, pixels, position};
 use super::super::font::Fonts;
+use super::super::look::Look;
 use super::super::overlap::Rect;
 use super::super::{Axis, Figure, Layer};
 use super::{FINE, LABEL, SMALL, type_of};
@@ -22,6 +23,8 @@ const INSET: f64 = 8.0;
 /// Maximum width of category labels beside the vertical axis.
 const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
+/// Usual width of the labels left of a frame, in page units.
+const ROUGH: f64 = 50.0;
 /// Space above the list of numbered categories.
 const KEY_AIR: f64 = 4.0;
 /// Length of a tick, and distance between the tick and its label.
@@ -123,13 +126,13 @@ impl<'a> Chart<'a> {
         let rough = (bottom
             - top
             - if labelled { 40.0 } else { 12.0 }
-            - label_height(fonts, &x, right - beside(canvas, figure) - edge - 45.0))
+            - label_height(fonts, &x, rough_width(fonts, look, figure, right - edge)))
         .max(40.0);
         let y_name = named(fonts, &title(&figure.y), rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
-        let left = edge + height_of(&y_name, LABEL) + beside_ticks.min(longest(canvas)) + 2.0 * TICK + 4.0;
-        let right = (right - beside(canvas, figure)).max(left + 20.0);
+        let left = edge + height_of(&y_name, LABEL) + beside_ticks.min(longest(look)) + 2.0 * TICK + 4.0;
+        let right = (right - beside(fonts, look, figure)).max(left + 20.0);
         let labels = labels(fonts, &x, right - left);
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
         let (x_inset, y_inset) = (inset(&x, ends), inset(&y, 0.0));
@@ -158,7 +161,7 @@ impl<'a> Chart<'a> {
         let key = ((edge, floor + below + KEY_AIR), key);
         let y_length = floor - top - 2.0 * y_inset;
         let y_ticks = y.ticks(&y_room(y_length)).into_iter();
-        let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(canvas)), ..t });
+        let y_ticks = y_ticks.map(|t| Tick { label: fonts.cut(&t.label, SMALL, longest(look)), ..t });
         let ruler = |fitted: &Fitted, ticks: Vec<Tick>, inset: f64| Ruler {
             fitted: fitted.clone(),
             ticks,
@@ -270,6 +273,11 @@ impl<'a> Chart<'a> {
     }
 }
 
+/// Approximate width of a frame in an area of this width, before the widths of the tick labels are known.
+pub(super) fn rough_width(fonts: &Fonts<'_>, look: Look, figure: &Figure, area: f64) -> f64 {
+    area - beside(fonts, look, figure) - ROUGH
+}
+
 /// Height that category labels need below a frame of this width, beyond one line.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     match labels(fonts, x, width) {
@@ -328,8 +336,8 @@ fn canvas_height(canvas: &Canvas<'_>) -> f64 {
 }
 
 /// Maximum width of a label beside the frame on this page.
-fn longest(canvas: &Canvas<'_>) -> f64 {
-    LONGEST.min(canvas.look.width * 0.3)
+fn longest(look: Look) -> f64 {
+    LONGEST.min(look.width * 0.3)
 }
 
 pub(super) fn height_of(lines: &str, size: f64) -> f64 {
@@ -392,9 +400,9 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: &Labels, length: f64) -> Vec<T
 }
 
 /// Width to the right of the frame for labels of guides and rank lines, and for a colour scale.
-fn beside(canvas: &Canvas<'_>, figure: &Figure) -> f64 {
-    let longest = longest(canvas);
-    let long = |text: &str, size| canvas.fonts.width(&printable_label(text), size).min(longest) + 14.0;
+fn beside(fonts: &Fonts<'_>, look: Look, figure: &Figure) -> f64 {
+    let longest = longest(look);
+    let long = |text: &str, size| fonts.width(&printable_label(text), size).min(longest) + 14.0;
     let rooms = figure.layers.iter().map(|layer| match layer {
         Layer::Guide(guide) if !guide.label.is_empty() => long(&guide.label, FINE).max(26.0),
         Layer::Ranks(ranks) => ranks.lines.iter().map(|l| long(&l.label, SMALL)).fold(0.0, f64::max),

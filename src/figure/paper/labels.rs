@@ -7,7 +7,7 @@ use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Layer, Rule};
 use super::super::overlap::{Rect, overlap};
 use super::chart::Chart;
-use super::lines::style;
+use super::lines::{RING, style};
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
@@ -96,13 +96,14 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     }
 }
 
-/// Distances tried between a ring and its label. A line to a label further away would look like an interval.
+/// Distances tried between a ring and its label: beside it, and diagonally at the end of a line, which does not look like an interval.
 const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
+const AWAY_FROM_RING: [f64; 7] = [22.0, 28.0, 34.0, 42.0, 50.0, 60.0, 70.0];
 
-/// Labels those rings of a plane that have room beside them for their names. The legend identifies all by their marks.
+/// Labels the rings of a plane that have room near them for their names. The legend identifies all by their marks.
 pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
     let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
-    let mut labels: Vec<(String, Rect)> = Vec::new();
+    let mut labels: Vec<(String, Rect, At)> = Vec::new();
     for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty() && !p.is_unmarked) {
         let Some((x, y)) = chart.at(p.x, p.y) else { continue };
         let label = printable_label(&p.label);
@@ -115,15 +116,28 @@ pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, fro
         };
         let sides =
             [(1.0, 0.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 0.0), (-1.0, 1.0), (-1.0, -1.0), (0.0, -1.0), (0.0, 1.0)];
-        let places = BESIDE_RING.iter().flat_map(|away| sides.map(|side| place(*away, side)));
+        let near = BESIDE_RING.iter().flat_map(|away| sides.map(|side| place(*away, side)));
+        let diagonal = sides.into_iter().filter(|(right, down)| right * down != 0.0);
+        let far = AWAY_FROM_RING.iter().flat_map(|away| diagonal.clone().map(|side| place(*away, side)));
         let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
-        let alone = |r: &Rect| labels.iter().all(|(_, other)| !overlap(*other, around(r)));
-        let mut free = places.filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0) && alone(r));
+        let alone = |r: &Rect| labels.iter().all(|(_, other, _)| !overlap(*other, around(r)));
+        let mut free =
+            near.chain(far).filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0) && alone(r));
         let Some(r) = free.next() else { continue };
-        labels.push((label, r));
+        labels.push((label, r, (x, y)));
     }
     let text = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
-    labels.iter().try_for_each(|(label, r)| on_data(canvas, label, r.0, text))
+    for (label, r, (x, y)) in &labels {
+        let near = (x.clamp(r.0.0, r.1.0), y.clamp(r.0.1, r.1.1));
+        let (right, down) = (near.0 - x, near.1 - y);
+        let away = right.hypot(down);
+        if away > AWAY_FROM_RING[0] * 0.7 {
+            let edge = RING / away;
+            canvas.line(&[near, (x + right * edge, y + down * edge)], Pen::new(canvas.look.grey, 0.8))?;
+        }
+        on_data(canvas, label, r.0, text)?;
+    }
+    Ok(())
 }
 
 /// Draws a guide with its ticks, and its label to the right of its last point.

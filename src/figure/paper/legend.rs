@@ -82,6 +82,7 @@ impl Sample {
             Sample::Line(role) | Sample::Full(role) if role.dash.is_some() => 30.0,
             Sample::Signs(_) => 150.0,
             Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
+            Sample::Few(text) if text.len() > 1 => 26.0,
             _ => 14.0,
         }
     }
@@ -277,7 +278,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
         out.push((Sample::Few("n"), printable_label(&intervals.few)));
     }
     if bars().any(|b| b.n.few().is_some()) {
-        out.push((Sample::Few("a/b"), printable_label(&intervals.few)));
+        out.push((Sample::Few("a (b)"), printable_label(&intervals.few)));
     }
     let faint = |is_unrated: bool| {
         let mut all = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });

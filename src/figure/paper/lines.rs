@@ -421,7 +421,7 @@ fn spot(
     (p, at): (&Spot, At),
 ) -> Drawn {
     // Drawn around the ring of the best strength, which may be at the same position.
-    const KNEE: f64 = 8.2;
+    const KNEE: f64 = 6.6;
     let of_line = |hue: usize| {
         let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line.role) } else { None });
         lines.filter(|role| role.hue == hue).find_map(|role| role.marker).unwrap_or(marker)
@@ -436,10 +436,12 @@ fn spot(
     }
 }
 
+/// Radius of a ring around a marker, in page units.
+pub(super) const RING: f64 = 4.3;
+
 /// Draws a marker in a ring, on the page's background colour.
 pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
-    const RING: f64 = 5.8;
-    const MARK: f64 = 3.1;
+    const MARK: f64 = 2.6;
     canvas.marker(at, Marker::Circle, RING, canvas.look.ink)?;
     if marker == Marker::Circle { canvas.disc(at, MARK, colour) } else { canvas.marker(at, marker, MARK, colour) }
 }

@@ -34,14 +34,12 @@ const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
 /// Distance between a legend and the content below it, in page units.
 const BELOW_LEGEND: f64 = 4.0;
-/// Width of a group of bars, in page units, on a page that is too wide for a few groups.
-const SLOT: f64 = 110.0;
+/// Height of a wide page with a few groups of bars, as a share of its width.
+const LOW: f64 = 0.34;
 /// Height of the mark of an unfinished run, in page units.
 const MARK: f64 = 1.6 * LABEL;
 /// Minimum height of a page of a lab book without its legend, names of categories and footer, in page units.
 const LEAST: f64 = 150.0;
-/// Width of a frame for one group of bars, in page units: it leaves room beside them for the label of a rule.
-const ALONE: f64 = 380.0;
 /// Maximum number of lines in a title.
 const TITLE_LINES: usize = 2;
 
@@ -56,7 +54,7 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     let has_choice = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
     let places: &[Place] = match has_choice {
         true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
-        true if look.width > WIDE && few_bars(figure).is_some() => &[Place::Beside],
+        true if look.width > WIDE && has_few_bars(figure) => &[Place::Beside],
         // Among the data, samples of intervals would look like data.
         true if legend.has_bars() => &[],
         true => &[Place::Inside],
@@ -97,9 +95,6 @@ fn attempt<'a>(
     (fonts, notes, look): (&'a Fonts<'a>, &[String], Look),
     (legend, place): (&Legend, Place),
 ) -> Drawn<Option<Scene<'a>>> {
-    let page = look;
-    let bars = few_bars(figure).filter(|_| place == Place::Beside && !look.titled);
-    let look = bars.map_or(look, |bars| narrowed(look, bars, |room| legend.width(fonts, room)));
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let mark = if figure.unfinished().is_some() { MARK } else { 0.0 };
@@ -107,18 +102,21 @@ fn attempt<'a>(
     let foot = if look.footed { footer(fonts, figure, notes, room) } else { Vec::new() };
     let foot_height = foot.len() as f64 * FOOT;
     // A page for a paper grows with the content above and below its frame; a page of a lab book keeps its size.
-    let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
+    let edges = (look.margin, look.width - look.margin);
+    let (left, right) = if place == Place::Beside { beside(figure, edges, legend.width(fonts, room)) } else { edges };
+    let labels = || {
+        chart::label_height(fonts, &Fitted::horizontal(figure), chart::rough_width(fonts, look, figure, right - left))
+    };
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
         (true, _) => panels.height(fonts, &look, rows + mark),
-        (false, true) => height(figure, page) + rows + mark + labels(),
-        (false, false) => height(figure, page).max(LEAST + rows + mark + labels() + foot_height),
+        (false, true) => height(figure, look) + rows + mark + labels(),
+        (false, false) => height(figure, look).max(LEAST + rows + mark + labels() + foot_height),
     };
     // The page of a figure without axes ends at the bottom of its contents.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);
     canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
-    let left = look.margin;
     let mut top = head(&canvas, figure, room)?;
     if is_above {
         legend.draw_rows(&canvas, (left, top), room)?;
@@ -127,16 +125,9 @@ fn attempt<'a>(
     if figure.has_axes() {
         let start = height - look.margin - foot_height;
         let end = start - if foot.is_empty() { 0.0 } else { 8.0 };
-        let right = look.width - look.margin;
         if is_divided {
             panels.draw(&canvas, ((left, top), (right, end)))?;
         } else {
-            let (left, right) = match place {
-                Place::Beside => {
-                    beside(figure, (left, right), page.width - 2.0 * page.margin, legend.width(fonts, room))
-                }
-                _ => (left, right),
-            };
             let ends = Spread::new(figure).room();
             let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), (true, ends))?;
             let (chart, from) = draw(&canvas, figure, chart)?;
@@ -224,7 +215,8 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
 /// Page height of a figure with axes. If both axes have the same range, units are about equally long on both; heatmaps grow with their
 /// number of rows.
 fn height(figure: &Figure, look: Look) -> f64 {
-    let flat = look.width * look.aspect;
+    let is_low = look.legend_inside && !look.titled && look.width > WIDE && has_few_bars(figure);
+    let flat = look.width * if is_low { LOW } else { look.aspect };
     if spread::is_square(figure) || spread::is_plane(figure) {
         return (look.width * 0.92).min(f64::max(flat, 500.0));
     }
@@ -254,39 +246,22 @@ fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
     Ok(top)
 }
 
-/// Frame width for a few bars, given the width available on the page.
-fn frame(bars: usize, room: f64) -> f64 {
-    (NARROWED * room).min(if bars == 1 { ALONE } else { 90.0 + SLOT * bars as f64 })
+/// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A chart with a few groups of bars has all of
+/// the rest, any other chart a fixed share.
+fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
+    let share = NARROWED * (right - left);
+    (left, left + if has_few_bars(figure) { share.max(right - left - legend) } else { share })
 }
 
-/// Cuts the page to the width of a few bars' frame and the legend beside it, so that its sides are not blank.
-fn narrowed(mut look: Look, bars: usize, legend: impl Fn(f64) -> f64) -> Look {
-    let room = look.width - 2.0 * look.margin;
-    let chart = frame(bars, room);
-    // The width is rounded up, so that no label wraps.
-    let needed = (chart + legend(room - chart)).ceil() + 1.0;
-    look.width = needed.min(room) + 2.0 * look.margin;
-    look
-}
-
-/// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A chart with only a few bars has a narrower
-/// frame, which is centred on the page together with its legend.
-fn beside(figure: &Figure, (left, right): (f64, f64), page: f64, legend: f64) -> (f64, f64) {
-    let Some(bars) = few_bars(figure) else { return (left, left + NARROWED * (right - left)) };
-    let width = frame(bars, page);
-    let left = left + ((right - left - width - legend) / 2.0).max(0.0);
-    (left, left + width)
-}
-
-/// Number of groups of bars, or of categories, if these are too few for a wide page.
-fn few_bars(figure: &Figure) -> Option<usize> {
+/// True if the figure has only a few groups of bars, or a few categories.
+fn has_few_bars(figure: &Figure) -> bool {
     let bars = figure.layers.iter().filter_map(|l| match l {
         Layer::Bars(bars) => Some(bars.bars.iter().filter(|bar| !bar.bin).count()),
         _ => None,
     });
     let is_table = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_) | Layer::Ranks(_)));
     let count = bars.max().unwrap_or(0).max(figure.x.categories.len());
-    (!is_table && (1..=4).contains(&count)).then_some(count)
+    !is_table && (1..=4).contains(&count)
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {

@@ -4,10 +4,10 @@
 use super::super::axis::Fitted;
 use super::super::canvas::{Canvas, Drawn, Side};
 use super::super::font::Fonts;
-use super::super::layers::{Bars, Line, Points};
+use super::super::layers::{Bar, Bars, Line, Points, Spot};
 use super::super::look::Look;
 use super::super::overlap::Rect;
-use super::super::role::Dash;
+use super::super::role::{Dash, Emphasis};
 use super::super::{Axis, Figure, Layer};
 use super::chart::{self, Chart, LABELLED};
 use super::spread::Spread;
@@ -58,6 +58,16 @@ fn keep_own_categories(part: &mut Figure) {
     part.x.categories = names.filter(|(k, _)| used.contains(k)).map(|(_, name)| name).collect();
 }
 
+/// Converts points of categories to bars, as in the other panels.
+fn as_bars(points: &Points) -> Bars {
+    let bar = |p: &Spot| {
+        let half = Bar::of(0, 0.0).to;
+        Bar { from: p.x - half, to: p.x + half, y: p.y, band: p.y_band, n: p.n, bin: false }
+    };
+    let role = points.role.dash(Dash::Solid);
+    Bars { label: points.label.clone(), role, bars: points.points.iter().map(bar).collect() }
+}
+
 /// A figure, and its panels if it is divided.
 pub(super) struct Panels {
     /// All layers, with the names that the legend shows.
@@ -77,6 +87,11 @@ impl Panels {
         };
         let several: Vec<bool> = (0..names.len()).map(|k| on(k).count() > 1).collect();
         for layer in &mut whole.layers {
+            if let (Layer::Points(points), false) = (&*layer, figure.x.panels.is_empty())
+                && points.role.emphasis != Emphasis::Faint
+            {
+                *layer = Layer::Bars(as_bars(points));
+            }
             if let (Layer::Bars(Bars { label, role, .. }) | Layer::Points(Points { label, role, .. }), false) =
                 (&mut *layer, figure.x.panels.is_empty())
             {

@@ -212,7 +212,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
         matches!(item, Item::Line { points, pen } if points.len() == 2 && pen.width > 0.7
         && points[0].0 == points[1].0 && (points[0].1 - points[1].1).abs() > 100.0)
     };
-    let cases = [(flat("a", 0.5, 9, 5), Axis::linear("x"), "n 7"), (bars, Axis::of("x", ["a".to_owned()]), "9/7")];
+    let cases = [(flat("a", 0.5, 9, 5), Axis::linear("x"), "n 7"), (bars, Axis::of("x", ["a".to_owned()]), "9 (7)")];
     for (layer, x, n) in cases {
         let figure = |layer| Figure { x: x.clone(), ..chart(vec![layer, Layer::Intervals(intervals.clone())]) };
         let is = |scene: &Scene<'_>, text: &str| texts(scene).iter().any(|t| t == text);
