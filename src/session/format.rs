@@ -18,7 +18,7 @@ pub const MAX_LINE: usize = 4 << 20;
 /// Largest accepted time offset in seconds (three years).
 pub(super) const MAX_TIME: f64 = 1e8;
 /// Maximum number of line numbers listed in a report.
-const MAX_LISTED: usize = 20;
+pub(super) const MAX_LISTED: usize = 20;
 
 /// The first line of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,13 +118,6 @@ impl Losses {
             out.push(format!("{} line(s) skipped because this version does not know their kind", self.unknown));
         }
         out
-    }
-
-    pub(super) fn damage(&mut self, line: usize) {
-        self.damaged += 1;
-        if self.damaged_lines.len() < MAX_LISTED {
-            self.damaged_lines.push(line);
-        }
     }
 }
 

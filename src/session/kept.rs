@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::glance::Glance;
 use super::identity::identity_in;
-use super::stream::{Spot, Spots};
+use super::stream::Spot;
+use super::threads::map;
 use engine::board::over;
 use engine::message::Generation;
 
@@ -77,11 +78,12 @@ impl Kept {
         self.runs.iter().enumerate().filter(|(_, run)| run.gone).map(|(at, _)| at).collect()
     }
 
-    /// The places of all lines that are not superseded, in the order in which they are folded.
-    pub(super) fn places(&self, spots: &mut Spots) -> Vec<Spot> {
+    /// The places of all lines that are not superseded, in the order in which they are folded. `line` reads a line.
+    pub(super) fn places(&self, line: impl Fn(Spot) -> Option<Vec<u8>> + Sync) -> Vec<Spot> {
         let mut all: Vec<(u64, Spot)> = self.lasting.iter().map(|spot| (spot.0, *spot)).collect();
         for run in &self.runs {
-            all.extend(latest(&run.findings, |spot| identity_in(spots.read(spot)?)));
+            let identities = map(&run.findings, |(spot, _)| identity_in(&line(*spot)?));
+            all.extend(latest(&run.findings, identities));
             let rest = run.progress.into_iter().chain([run.earlier, run.answer.map(|(_, spot)| spot)]);
             all.extend(rest.flatten().map(|spot| (spot.0, spot)));
         }
@@ -91,13 +93,13 @@ impl Kept {
     }
 }
 
-/// Drops the provisional findings of a run that later findings replace, unless they must stay. The replacement takes the position of the
-/// finding that it replaces, as on a board. `identity` returns the identity of a line's finding, if it has one, and whether it is final.
-fn latest(findings: &[(Spot, bool)], mut identity: impl FnMut(Spot) -> Option<(String, bool)>) -> Vec<(u64, Spot)> {
+/// Drops the provisional findings of a run that later ones replace, unless they stay. The later one takes the place of the earlier one, as on
+/// a board. `identities` are those of the lines' findings, if they have one, each with true if the finding is final.
+fn latest(findings: &[(Spot, bool)], identities: Vec<Option<(String, bool)>>) -> Vec<(u64, Spot)> {
     let mut kept: Vec<(u64, Spot)> = Vec::with_capacity(findings.len());
     let mut provisional = HashMap::new();
-    for &(spot, lasting) in findings {
-        let Some((identity, is_final)) = identity(spot) else {
+    for (&(spot, lasting), identity) in findings.iter().zip(identities) {
+        let Some((identity, is_final)) = identity else {
             kept.push((spot.0, spot));
             continue;
         };

@@ -17,6 +17,7 @@ pub mod replay;
 pub mod shelf;
 mod stream;
 pub mod thin;
+mod threads;
 
 use std::path::PathBuf;
 

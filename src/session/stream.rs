@@ -5,14 +5,16 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::SessionError;
 use super::format::{
-    Entry, Header, Item, Line, Losses, MAX_LINE, Unread, first_line, next_line, parse_entry, parse_header, version,
+    Entry, Header, Item, Line, Losses, MAX_LINE, MAX_LISTED, Unread, first_line, next_line, parse_entry, parse_header,
+    version,
 };
-use super::glance::{glance, time};
+use super::glance::{Glance, glance, time};
 use super::kept::Kept;
+use super::threads::map;
 use engine::board::Board;
 use engine::message::Command;
 
@@ -20,6 +22,12 @@ use engine::message::Command;
 const CHECKED: u64 = 32 << 20;
 /// Number of bytes read at a time: at most [`MAX_LINE`], and few enough to stay in a processor's cache.
 const PIECE: usize = 1 << 18;
+/// Number of bytes whose lines one thread scans before it takes the next ones.
+const SCANNED: u64 = if cfg!(test) { 1 << 16 } else { 2 << 20 };
+/// Maximum number of such parts between two updates of the result.
+const GROUP: usize = 4;
+/// Number of bytes of lines that are parsed before they are folded.
+const PARSED: u64 = 1 << 20;
 
 /// A session that can be read from any position.
 #[derive(Debug, Clone)]
@@ -51,6 +59,34 @@ impl Source {
             Source::File(_, size) => *size,
             Source::Bytes(bytes) => bytes.len() as u64,
         }
+    }
+
+    /// Reads a line whose place is known.
+    fn line(&self, (at, length): Spot) -> Option<Vec<u8>> {
+        let mut line = Vec::with_capacity(length as usize);
+        Window { source: self.clone(), at }.take(u64::from(length)).read_to_end(&mut line).ok()?;
+        Some(line)
+    }
+
+    /// Numbers, from 1, of the lines at some byte offsets, in ascending order.
+    fn numbers(&self, offsets: &[u64]) -> std::io::Result<Vec<usize>> {
+        let (mut bytes, mut number, mut from) =
+            (BufReader::with_capacity(PIECE, Window { source: self.clone(), at: 0 }), 1, 0);
+        let mut out = Vec::with_capacity(offsets.len());
+        for &offset in offsets {
+            while from < offset {
+                let chunk = bytes.fill_buf()?;
+                let n = usize::try_from(offset - from).unwrap_or(usize::MAX).min(chunk.len());
+                if n == 0 {
+                    break;
+                }
+                number += memchr_iter(b'\n', &chunk[..n]).count();
+                bytes.consume(n);
+                from += n as u64;
+            }
+            out.push(number);
+        }
+        Ok(out)
     }
 }
 
@@ -91,16 +127,26 @@ struct Lines {
     /// Length of the line if the piece that was read contains all of it; otherwise 0, and `buffer` contains the line.
     inside: usize,
     buffer: Vec<u8>,
-    /// Number of the line, from 1.
-    number: usize,
     /// Byte offset of the line.
     at: u64,
+    /// Byte offset of the line with its leading blanks.
+    start: u64,
+    /// Lines that start at or after this byte offset are not read.
+    limit: u64,
 }
 
 impl Lines {
-    fn new(source: &Source, at: u64, number: usize) -> Self {
+    fn new(source: &Source, at: u64) -> Self {
         let source = BufReader::with_capacity(PIECE, Window { source: source.clone(), at });
-        Self { source, inside: 0, buffer: Vec::new(), number, at }
+        Self { source, inside: 0, buffer: Vec::new(), at, start: at, limit: u64::MAX }
+    }
+
+    /// Reads only the lines that start within [`SCANNED`] bytes from `from` on. A line may start at `from`.
+    fn part(source: &Source, from: u64) -> std::io::Result<Self> {
+        let before = from.saturating_sub(1);
+        let mut lines = Self { limit: from + SCANNED, ..Self::new(source, before) };
+        lines.source.by_ref().take(from + SCANNED - before).skip_until(b'\n')?;
+        Ok(lines)
     }
 
     fn line(&self) -> &[u8] {
@@ -120,8 +166,9 @@ impl Lines {
     /// Reads the next non-empty line.
     fn read(&mut self) -> std::io::Result<Line> {
         self.source.consume(std::mem::take(&mut self.inside));
-        while self.skip_blank()? {}
-        self.read_with(next_line)
+        self.start = self.place();
+        while self.start < self.limit && self.skip_blank()? {}
+        if self.start < self.limit { self.read_with(next_line) } else { Ok(Line::End) }
     }
 
     /// Reads the header. A file without a line end or with nothing but blanks is not read to its end.
@@ -138,8 +185,11 @@ impl Lines {
     fn skip_blank(&mut self) -> std::io::Result<bool> {
         let chunk = self.source.fill_buf()?;
         let blank = chunk.iter().take_while(|b| b.is_ascii_whitespace()).count();
-        self.number += chunk[..blank].iter().filter(|b| **b == b'\n').count();
+        let last = memrchr(b'\n', &chunk[..blank]);
         self.source.consume(blank);
+        if let Some(last) = last {
+            self.start = self.place() - (blank - last - 1) as u64;
+        }
         Ok(blank > 0)
     }
 
@@ -147,7 +197,6 @@ impl Lines {
         &mut self,
         read: impl Fn(&mut BufReader<Window>, &mut Vec<u8>) -> std::io::Result<Line>,
     ) -> std::io::Result<Line> {
-        self.number += 1;
         self.at = self.place();
         if let Some(end) = memchr(b'\n', self.source.fill_buf()?) {
             self.inside = end + 1;
@@ -222,7 +271,7 @@ impl Session {
     fn open(source: Source, origin: &Path, checked: bool) -> Result<Self, SessionError> {
         let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
         let fail = |source| SessionError::Read { path: origin.to_owned(), source };
-        let mut lines = Lines::new(&source, 0, 0);
+        let mut lines = Lines::new(&source, 0);
         let header = match lines.read_first().map_err(fail)? {
             Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
             Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
@@ -231,34 +280,58 @@ impl Session {
         let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
         let (begin, kept) = (lines.place(), Arc::default());
         let mut session = Self { header, losses: Losses::default(), source, begin, end: 0.0, newer, kept };
-        session.kept = Arc::new(session.survey(lines, checked).map_err(fail)?);
+        session.kept = Arc::new(session.survey(checked).map_err(fail)?);
         Ok(session)
     }
 
     /// Finds the time of the last entry, the unreadable lines, and the lines that matter at the end.
-    fn survey(&mut self, mut lines: Lines, checked: bool) -> std::io::Result<Kept> {
-        let mut kept = Kept::default();
+    fn survey(&mut self, checked: bool) -> std::io::Result<Kept> {
+        let (mut kept, mut damaged, mut cut) = (Kept::default(), Vec::new(), Vec::new());
+        let parts: Vec<u64> = (self.begin..self.source.size()).step_by(SCANNED as usize).collect();
+        for parts in parts.chunks(GROUP) {
+            for part in map(parts, |from| self.scan(*from, checked)) {
+                for (what, spot, line, read) in part? {
+                    self.losses.long += usize::from(line == Line::TooLong);
+                    match read {
+                        Ok(t) => {
+                            kept.add(what, spot);
+                            self.end = self.end.max(t);
+                        }
+                        Err(Unread::Unknown) => self.losses.unknown += 1,
+                        Err(Unread::Damaged) if line == Line::Cut => cut.push(spot.0),
+                        Err(Unread::Damaged) => {
+                            self.losses.damaged += 1;
+                            damaged.extend((damaged.len() < MAX_LISTED).then_some(spot.0));
+                        }
+                    }
+                }
+            }
+        }
+        self.losses.damaged_lines = self.source.numbers(&damaged)?;
+        self.losses.cut = self.source.numbers(&cut)?.pop();
+        Ok(kept)
+    }
+
+    /// Classifies the lines that start within [`SCANNED`] bytes from `from` on. Lines are parsed only if they are checked or if no recorder
+    /// wrote them.
+    fn scan(&self, from: u64, checked: bool) -> std::io::Result<Vec<(Glance, Spot, Line, Result<f64, Unread>)>> {
+        let mut lines = Lines::part(&self.source, from)?;
+        let mut out = Vec::new();
         loop {
             let line = lines.read()?;
+            if line == Line::End {
+                return Ok(out);
+            }
+            let text = lines.line();
             let read = match line {
-                Line::End => return Ok(kept),
-                Line::TooLong => {
-                    self.losses.long += 1;
-                    Err(Unread::Damaged)
-                }
-                Line::Whole | Line::Cut if lines.line().trim_ascii().is_empty() => continue,
-                Line::Whole | Line::Cut => match time(lines.line()).filter(|_| !checked) {
-                    Some(t) if lines.line().trim_ascii_end().ends_with(b"}") => Ok(t),
-                    _ => parse_entry(lines.line(), self.newer).map(|entry| entry.t),
+                Line::TooLong => Err(Unread::Damaged),
+                _ if text.trim_ascii().is_empty() => continue,
+                _ => match time(text).filter(|_| !checked) {
+                    Some(t) if text.trim_ascii_end().ends_with(b"}") => Ok(t),
+                    _ => parse_entry(text, self.newer).map(|entry| entry.t),
                 },
             };
-            kept.add(glance(lines.line()), lines.spot());
-            match read {
-                Ok(t) => self.end = self.end.max(t),
-                Err(Unread::Unknown) => self.losses.unknown += 1,
-                Err(Unread::Damaged) if matches!(line, Line::Cut) => self.losses.cut = Some(lines.number),
-                Err(Unread::Damaged) => self.losses.damage(lines.number),
-            }
+            out.push((glance(text), lines.spot(), line, read));
         }
     }
 
@@ -267,7 +340,7 @@ impl Session {
     }
 
     fn entries_from(&self, at: u64, last: f64) -> Entries {
-        Entries { lines: Lines::new(&self.source, at, 1), last, newer: self.newer, peeked: None }
+        Entries { lines: Lines::new(&self.source, at), last, newer: self.newer, peeked: None }
     }
 
     /// Time of the last entry, in seconds.
@@ -310,18 +383,28 @@ impl Session {
         } else {
             self.kept_until(t)
         };
-        let mut spots = Spots { window: Window { source: self.source.clone(), at: 0 }, buffer: Vec::new() };
-        let (places, gone, newer) = (kept.places(&mut spots), kept.gone(), self.newer);
-        let entries = places
-            .into_iter()
-            .filter_map(move |spot| parse_entry(spots.read(spot)?, newer).ok().filter(|entry| entry.t <= t));
+        let (places, gone) = (kept.places(|spot| self.source.line(spot)), kept.gone());
+        let (source, newer, mut at) = (self.source.clone(), self.newer, 0);
+        let parse = move |spot: &Spot| parse_entry(&source.line(*spot)?, newer).ok().filter(|entry| entry.t <= t);
+        let batches = std::iter::from_fn(move || {
+            let mut bytes = 0;
+            let few = places[at..].iter().take_while(|(_, length)| {
+                let fits = bytes < PARSED;
+                bytes += u64::from(*length);
+                fits
+            });
+            let batch = &places[at..at + few.count()];
+            at += batch.len();
+            (!batch.is_empty()).then(|| map(batch, &parse))
+        });
+        let entries = batches.flatten().flatten();
         Past { entries, gone, rest }
     }
 
     /// The lines that matter at time `t`, and the entries after it.
     fn kept_until(&self, t: f64) -> (Arc<Kept>, Entries) {
         let (mut kept, mut last) = (Kept::default(), 0.0);
-        let mut lines = Lines::new(&self.source, self.begin, 1);
+        let mut lines = Lines::new(&self.source, self.begin);
         // A file that can no longer be read is treated as ended.
         while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
             match time(lines.line()) {
@@ -347,22 +430,6 @@ pub struct Past<I> {
 
 /// Byte offset and length of a line.
 pub(super) type Spot = (u64, u32);
-
-/// Reads lines whose place is known.
-#[derive(Debug)]
-pub(super) struct Spots {
-    window: Window,
-    buffer: Vec<u8>,
-}
-
-impl Spots {
-    pub(super) fn read(&mut self, (at, length): Spot) -> Option<&[u8]> {
-        self.window.at = at;
-        self.buffer.clear();
-        self.window.by_ref().take(u64::from(length)).read_to_end(&mut self.buffer).ok()?;
-        Some(&self.buffer)
-    }
-}
 
 #[cfg(test)]
 #[path = "stream_tests.rs"]

@@ -118,7 +118,7 @@ fn skipped_results_of_old_runs_can_be_loaded() {
     assert!(!first.runs[0].gone && first.runs[0].held == held[1]);
     assert_eq!(board.family.len(), first.family.len(), "a repeated comparison counts once");
     let (mut board, past) = (Board::default(), session.until(f64::INFINITY));
-    assert!(past.entries.size_hint().1.unwrap() * 5 < all * 4);
+    assert!(session.until(f64::INFINITY).entries.count() * 5 < all * 4);
     past.gone.into_iter().for_each(|at| board.let_go(at));
     for entry in past.entries {
         entry.fold(&mut board);
@@ -154,7 +154,7 @@ fn file_without_header_is_rejected_early() {
     for byte in [0, b'\n', b'x'] {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![byte; 1 << 20]).unwrap();
-        let mut lines = Lines::new(&Source::Bytes(vec![byte; 3 * MAX_LINE].into()), 0, 0);
+        let mut lines = Lines::new(&Source::Bytes(vec![byte; 3 * MAX_LINE].into()), 0);
         assert_eq!(lines.read_first().unwrap(), Line::TooLong);
         assert!(lines.place() < 2 * MAX_LINE as u64, "{} bytes of {byte}", lines.place());
         assert!(Session::read(file.path()).is_err());
@@ -181,4 +181,22 @@ fn opens_at_its_end(runs: usize) {
     assert_eq!(board.runs.len(), runs);
     assert_eq!(session.losses, Losses::default());
     assert!(size > CHECKED, "{size} bytes are checked line by line");
+}
+
+#[test]
+fn parts_meet_at_every_position() {
+    let (path, _) = shipped();
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let (header, entry) = (lines.next().unwrap(), lines.next().unwrap());
+    // The first part ends within the first or the second blank line, an entry, or the damaged line.
+    let far = SCANNED as usize - 2 * entry.len() - 100;
+    for shift in 0..2 * entry.len() + 200 {
+        let blank = format!("{}\n{}", " ".repeat(shift), " \n".repeat(shift / 9));
+        let body = format!("{header}\n{}{blank}{entry}\ndamaged\n  {entry}\n{{\"t\":", "\n".repeat(far));
+        let number = |of: &str| 1 + body[..body.find(of).unwrap()].matches('\n').count();
+        assert_eq!(session.losses.damaged_lines, [number("damaged")], "{shift}");
+        assert_eq!(session.losses.cut, Some(body.matches('\n').count() + 1));
+        assert_eq!((session.entries().count(), session.until(1e9).entries.count()), (2, 2));
+    }
 }
