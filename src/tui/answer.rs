@@ -13,7 +13,7 @@ use super::setup;
 use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
-use base::text::{pad, printable, shortened, width, wrapped, wrapped_clauses};
+use base::text::{fit, pad, printable, shortened, width, wrapped, wrapped_clauses};
 use engine::board::Job;
 use engine::message::Outcome;
 use figure::capital;
