@@ -113,7 +113,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         // Regression: the example's answer and titles used to be mixed with the run in progress.
-        for part in ["No answer yet: agreement on bert-mini is running", "recorded example of 2026-", "selectivity S"] {
+        for part in ["No answer yet: agreement on bert-mini is running", "recorded example of 2026-", "rest stays"] {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
         assert!(!text.contains(answer) && text.matches("xample of 2026-").count() == 1, "{text}");
