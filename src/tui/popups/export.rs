@@ -223,8 +223,10 @@ impl Picker for ExportFigure {
         look::written(state, Subject::Figure(figure))
     }
 
-    fn marks(&self, _: &State, entry: usize) -> bool {
-        Choice::all().nth(entry).is_some_and(|choice| !matches!(choice, Choice::Folder | Choice::Report))
+    fn marks(&self, state: &State, entry: usize) -> bool {
+        let mut after = state.view.export.clone();
+        Choice::all().nth(entry).into_iter().for_each(|choice| choice.toggle(&mut after));
+        after != state.view.export
     }
 
     fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {

@@ -261,7 +261,7 @@ fn dialog_footer_describes_enter() {
     let mut state = state(120);
     crate::popups::pick(&mut state, &crate::popups::ExportFigure, 0);
     let words: Vec<&str> = items(&state, 100).iter().map(|item| item.word).collect();
-    assert!(words.contains(&"write") && !words.contains(&"ok"), "{words:?}");
+    assert!(words.contains(&"write the files") && !words.contains(&"ok"), "{words:?}");
 }
 
 /// Regression: the footer used to lack the keys that export, compare and explain, and at 80 columns the key that stops a run.
