@@ -273,7 +273,7 @@ pub const TERMS: &[Term] = &[
         "interval",
         "[ ]",
         &[],
-        "The range that covers the true value 95 % of the time, unless the settings give a different level.",
+        "The range that covers the true value 95 % of the time, or at the level set; exact, and so wider, for small counts.",
     ),
     term("n", "n", &[], "Number of examples, facts or items on which a result is based."),
     term("p-value", "p", &[], "Probability of a difference at least this large if there were no real difference."),

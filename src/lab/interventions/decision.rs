@@ -118,7 +118,8 @@ fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), g
     if order.is_empty() {
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
         let has_none = none.any(|w| goal_of(&w.value.method) == goal);
-        return if has_none { undecided("no method has a best strength".into()) } else { None };
+        let aim = if goal == Goal::Counterfactual { "sets a value" } else { "removes it" };
+        return if has_none { undecided(format!("no method that {aim} has a best strength")) } else { None };
     }
     let judges = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     if let Some(judge) = judges.filter(|p| p.value.oracle == Some(oracle)).find(|p| reads_nothing(&p.value)) {
