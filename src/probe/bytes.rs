@@ -27,7 +27,6 @@ pub enum BytesError {
     #[error("contains a '{found}' instead of a '{wanted}'")]
     Kind {
         found: String,
-        /// The requested kind.
         wanted: String,
     },
     /// The file was truncated or changed.
@@ -36,7 +35,6 @@ pub enum BytesError {
     /// The checksum is right, but the content is not valid.
     #[error("malformed: {what}")]
     Malformed {
-        /// Description of the fault.
         what: String,
     },
 }

@@ -25,7 +25,6 @@ pub enum GivenError {
     #[error("{}: {source}", file.display())]
     Read {
         file: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
     /// The content is not valid.

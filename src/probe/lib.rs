@@ -44,7 +44,6 @@ pub enum ProbeError {
         "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
     )]
     Diverged {
-        /// Name of the grid.
         grid: String,
         trials: usize,
     },
@@ -52,7 +51,6 @@ pub enum ProbeError {
     #[error("the grid '{grid}' is not usable: {reason}")]
     Grid {
         grid: String,
-        /// Description of the fault.
         reason: String,
     },
     /// A probe used in a role other than the one it was trained in.
@@ -60,7 +58,6 @@ pub enum ProbeError {
     Role {
         /// The role it was trained in.
         found: &'static str,
-        /// The requested role.
         wanted: &'static str,
     },
 }

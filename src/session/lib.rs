@@ -27,7 +27,6 @@ pub enum SessionError {
     #[error("{}: cannot read the session: {source}", path.display())]
     Read {
         path: PathBuf,
-        /// Reason given by the system.
         source: std::io::Error,
     },
     #[error("{}, line {line}: {message}", path.display())]

@@ -27,13 +27,11 @@ use thiserror::Error;
 pub enum PartError {
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// The file or folder.
         path: PathBuf,
         source: std::io::Error,
     },
     #[error("{}: cannot write: {source}. Free some space, or choose a different folder.", path.display())]
     Write {
-        /// The file or folder.
         path: PathBuf,
         source: std::io::Error,
     },
@@ -93,7 +91,6 @@ pub enum PartError {
         first.display(), second.display()
     )]
     Twice {
-        /// The cell's name.
         cell: String,
         first: PathBuf,
         second: PathBuf,
