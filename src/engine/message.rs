@@ -33,7 +33,9 @@ pub enum Command {
         question: Question,
     },
     /// Withdraws all questions on a topic.
-    Withdraw { topic: Topic },
+    Withdraw {
+        topic: Topic,
+    },
     /// Stops a run.
     Cancel {
         /// Number of the run.

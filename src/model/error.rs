@@ -10,10 +10,7 @@ use base::Cancelled;
 pub enum ModelError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
-    Io {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// A folder, hub snapshot or built-in model does not contain a required file.
     #[error("{place}: no {file}; {hint}")]
     MissingFile {
@@ -66,10 +63,7 @@ pub enum ModelError {
     },
     /// The request needs a tokenizer, but the model has none.
     #[error("{model}: no tokenizer; {hint}")]
-    NoTokenizer {
-        model: String,
-        hint: String,
-    },
+    NoTokenizer { model: String, hint: String },
     /// Logits were requested from a model without an output matrix.
     #[error("{model}: no {kind} head, which prompts need; probes of hidden states work without one")]
     NoHead {

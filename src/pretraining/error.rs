@@ -18,22 +18,13 @@ pub enum GalleryError {
     Exists(PathBuf),
     /// A file could not be written.
     #[error("{}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// An outcome file cannot be resumed.
     #[error("{}: {what}; choose another file with --out", path.display())]
-    Resume {
-        path: PathBuf,
-        what: String,
-    },
+    Resume { path: PathBuf, what: String },
     /// A text file cannot be used.
     #[error("{}: {what}", path.display())]
-    Text {
-        path: PathBuf,
-        what: String,
-    },
+    Text { path: PathBuf, what: String },
     /// The number of steps is out of range.
     #[error("{0} steps requested; the number must be from 1 to 1000000")]
     Steps(usize),
@@ -42,10 +33,7 @@ pub enum GalleryError {
     Score(String),
     /// A shipped card cannot be read.
     #[error("the card of {name}: {what}")]
-    Card {
-        name: String,
-        what: String,
-    },
+    Card { name: String, what: String },
     /// The files in a folder of seeds contradict each other.
     #[error("{}: {what}", path.display())]
     Seeds {

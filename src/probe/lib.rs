@@ -43,16 +43,10 @@ pub enum ProbeError {
     #[error(
         "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
     )]
-    Diverged {
-        grid: String,
-        trials: usize,
-    },
+    Diverged { grid: String, trials: usize },
     /// An empty grid, or a point that is not a possible classifier.
     #[error("the grid '{grid}' is not usable: {reason}")]
-    Grid {
-        grid: String,
-        reason: String,
-    },
+    Grid { grid: String, reason: String },
     /// A probe used in a role other than the one it was trained in.
     #[error("a probe trained as {found} cannot be used as {wanted}")]
     Role {

@@ -26,15 +26,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum PartError {
     #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{}: cannot write: {source}. Free some space, or choose a different folder.", path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     /// The folder does not belong to a grid.
     #[error("{}: {problem}", path.display())]
     NoFolder {
@@ -90,11 +84,7 @@ pub enum PartError {
         "{} and {}: these files have different results for {cell}. One of them comes from different data, a different model with the same name, or a faulty machine: delete that file.",
         first.display(), second.display()
     )]
-    Twice {
-        cell: String,
-        first: PathBuf,
-        second: PathBuf,
-    },
+    Twice { cell: String, first: PathBuf, second: PathBuf },
 }
 
 impl PartError {
