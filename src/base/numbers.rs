@@ -112,7 +112,7 @@ pub fn probability(x: f64) -> String {
     }
 }
 
-/// Formats a number of absolute value near or below 1 with a given number of decimals and no leading zero: `.012`.
+/// Formats a number of magnitude around 1 or below, with a given number of decimals and no leading zero: `.012`.
 pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();

@@ -19,7 +19,6 @@ pub(crate) type Ticket = u64;
 #[serde(tag = "command", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "commands are rare, and most of them are questions")]
 pub enum Command {
-    /// Lists the available models.
     ListModels,
     /// Runs an experiment; cancels a run that is in progress.
     Run {
@@ -28,14 +27,15 @@ pub enum Command {
         generation: Generation,
         spec: Box<Spec>,
     },
-    /// Asks a question.
     Ask {
         /// Number of the question.
         ticket: Ticket,
         question: Question,
     },
     /// Withdraws all questions on a topic.
-    Withdraw { topic: Topic },
+    Withdraw {
+        topic: Topic,
+    },
     /// Stops a run.
     Cancel {
         /// Number of the run.
@@ -46,7 +46,6 @@ pub enum Command {
         /// True to pause, false to resume.
         hold: bool,
     },
-    /// Ends the engine.
     Shutdown,
 }
 

@@ -177,7 +177,6 @@ pub enum Head {
     None,
     /// Masked LM: dense layer from D to E, activation, layer norm, decoder V x E, bias.
     Masked {
-        /// Activation after the dense layer.
         activation: Activation,
         /// Epsilon of the head's layer norm.
         eps: f64,

@@ -89,7 +89,6 @@ impl Numbers {
         }
     }
 
-    /// Bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Numbers::F32(x) => 4 * x.capacity(),

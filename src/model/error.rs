@@ -10,11 +10,7 @@ use base::Cancelled;
 pub enum ModelError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// A folder, hub snapshot or built-in model does not contain a required file.
     #[error("{place}: no {file}; {hint}")]
     MissingFile {
@@ -67,11 +63,7 @@ pub enum ModelError {
     },
     /// The request needs a tokenizer, but the model has none.
     #[error("{model}: no tokenizer; {hint}")]
-    NoTokenizer {
-        /// Name of the model.
-        model: String,
-        hint: String,
-    },
+    NoTokenizer { model: String, hint: String },
     /// Logits were requested from a model without an output matrix.
     #[error("{model}: no {kind} head, which prompts need; probes of hidden states work without one")]
     NoHead {
@@ -103,7 +95,6 @@ pub enum ModelError {
         /// Row in the batch, from 0.
         row: usize,
         len: usize,
-        /// Maximum of the model.
         max: usize,
     },
     /// A row has no tokens, or the batch has no rows.
@@ -131,7 +122,6 @@ pub enum ModelError {
     /// never treated as zero.
     #[error("no gradient reached {0}: the scalar does not depend on it, or an operation has no backward pass")]
     MissingGradient(HookPoint),
-    /// The device cannot be used.
     #[error("device {device}: {what}")]
     Device {
         device: String,
@@ -160,7 +150,6 @@ pub enum ModelError {
     /// Training failed, for example because the loss is not finite or a target is outside the batch.
     #[error("training: {0}")]
     Training(String),
-    /// The tensor library failed.
     #[error("computation failed: {0}")]
     Compute(String),
 }

@@ -173,7 +173,6 @@ struct Found {
     has_upper_case: bool,
 }
 
-/// Location of an invalid line.
 struct Line<'a> {
     label: &'a str,
     line: usize,

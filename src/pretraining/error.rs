@@ -14,30 +14,17 @@ pub enum GalleryError {
     /// The path is neither a built-in model nor a folder with a card.
     #[error("{}: no card.json; give a built-in model, or a folder that `probity gallery train` wrote", .0.display())]
     NoCard(PathBuf),
-    /// The output folder already exists.
     #[error("{} exists already; remove it or choose another folder with --out", .0.display())]
     Exists(PathBuf),
     /// A file could not be written.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// An outcome file cannot be resumed.
     #[error("{}: {what}; choose another file with --out", path.display())]
-    Resume {
-        path: PathBuf,
-        /// Description of the problem.
-        what: String,
-    },
+    Resume { path: PathBuf, what: String },
     /// A text file cannot be used.
     #[error("{}: {what}", path.display())]
-    Text {
-        path: PathBuf,
-        /// Description of the problem.
-        what: String,
-    },
+    Text { path: PathBuf, what: String },
     /// The number of steps is out of range.
     #[error("{0} steps requested; the number must be from 1 to 1000000")]
     Steps(usize),
@@ -46,16 +33,10 @@ pub enum GalleryError {
     Score(String),
     /// A shipped card cannot be read.
     #[error("the card of {name}: {what}")]
-    Card {
-        /// Name of the model.
-        name: String,
-        /// Description of the problem.
-        what: String,
-    },
+    Card { name: String, what: String },
     /// The files in a folder of seeds contradict each other.
     #[error("{}: {what}", path.display())]
     Seeds {
-        /// File or folder.
         path: PathBuf,
         /// Problem and remedy.
         what: String,
@@ -63,7 +44,6 @@ pub enum GalleryError {
     /// Another process is training into the same folder.
     #[error("{}: another `probity gallery train --all` is running there; wait for it to finish, or choose another folder with --out", .0.display())]
     Busy(PathBuf),
-    /// Threads could not be started.
     #[error("cannot start threads: {0}")]
     Threads(String),
     /// A bug in this program.

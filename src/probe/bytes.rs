@@ -25,20 +25,13 @@ pub enum BytesError {
     #[error("format version {found}, but this program reads version {VERSION}")]
     Version { found: u16 },
     #[error("contains a '{found}' instead of a '{wanted}'")]
-    Kind {
-        found: String,
-        /// The requested kind.
-        wanted: String,
-    },
+    Kind { found: String, wanted: String },
     /// The file was truncated or changed.
     #[error("damaged: the checksum does not match")]
     Checksum,
     /// The checksum is right, but the content is not valid.
     #[error("malformed: {what}")]
-    Malformed {
-        /// Description of the fault.
-        what: String,
-    },
+    Malformed { what: String },
 }
 
 /// A [`BytesError::Malformed`], for decoders in other modules.

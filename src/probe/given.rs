@@ -23,11 +23,7 @@ const MOST_BYTES: u64 = 8 << 30;
 pub enum GivenError {
     /// Reading failed.
     #[error("{}: {source}", file.display())]
-    Read {
-        file: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    Read { file: PathBuf, source: std::io::Error },
     /// The content is not valid.
     #[error("{}: {what}", file.display())]
     Unfit {

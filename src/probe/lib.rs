@@ -43,24 +43,15 @@ pub enum ProbeError {
     #[error(
         "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
     )]
-    Diverged {
-        /// Name of the grid.
-        grid: String,
-        trials: usize,
-    },
+    Diverged { grid: String, trials: usize },
     /// An empty grid, or a point that is not a possible classifier.
     #[error("the grid '{grid}' is not usable: {reason}")]
-    Grid {
-        grid: String,
-        /// Description of the fault.
-        reason: String,
-    },
+    Grid { grid: String, reason: String },
     /// A probe used in a role other than the one it was trained in.
     #[error("a probe trained as {found} cannot be used as {wanted}")]
     Role {
         /// The role it was trained in.
         found: &'static str,
-        /// The requested role.
         wanted: &'static str,
     },
 }

@@ -94,7 +94,7 @@ pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize,
 pub struct Run {
     /// Number of validation examples.
     pub examples: usize,
-    /// Correct answers at each validation, [`EPOCH`] steps apart.
+    /// Number of correct answers at each validation, [`EPOCH`] steps apart.
     pub correct: Vec<usize>,
     /// Mean cross entropy at each validation, in nats.
     pub losses: Vec<f64>,

@@ -158,7 +158,7 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine continues on the remote machine; once the link is back, everything missed arrives";
+        let hint = "the engine continues on the remote machine; once the link is back, all missed messages are sent";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 

@@ -26,11 +26,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SessionError {
     #[error("{}: cannot read the session: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        /// Reason given by the system.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{}, line {line}: {message}", path.display())]
     Format {
         path: PathBuf,

@@ -127,7 +127,7 @@ fn skipped_results_of_old_runs_can_be_loaded() {
 }
 
 #[test]
-fn damaged_line_does_not_supersede_findings() {
+fn damaged_line_does_not_supersede_earlier_lines() {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, last) = text.split_at(text.rfind("{\"t\"").unwrap());
     let progress = text.lines().rfind(|line| line.contains("\"event\":\"progress\"")).unwrap();

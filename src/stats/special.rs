@@ -83,8 +83,8 @@ pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Quantile of Student's t with real `df > 0`, by the incomplete beta function. Above a million, the normal quantile, which differs by less
-/// than 1e-5.
+/// Quantile of Student's t with real `df > 0`, by the incomplete beta function. Above a million degrees of freedom, it is the normal
+/// quantile, which differs by less than 1e-5.
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     let inside = p > 0.0 && p < 1.0 && df < 1e6;
     if !inside {

@@ -84,7 +84,7 @@ mod tests {
     /// Regression: 29 correlated strengths used to count as 29 tests. Under a true null the smallest p-value is below .05 in one run of
     /// twenty instead of one in four.
     #[test]
-    fn sweep_keeps_its_level_and_beats_bonferroni() {
+    fn sweep_keeps_its_level_unlike_separate_tests() {
         let (mut joint, mut any) = (0, 0);
         let runs = 400;
         for seed in 0..runs {

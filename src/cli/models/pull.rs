@@ -79,7 +79,7 @@ impl Meter {
 
 fn describe(t: &Transfer<'_>) -> String {
     let step = match t.step {
-        Step::Asking => "asking for",
+        Step::Asking => "requesting",
         Step::Waiting => "waiting for another process to download",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",

@@ -40,7 +40,6 @@ pub struct ModelCount {
 }
 
 impl ModelCount {
-    /// Returns zero counts for `model`.
     pub(super) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), single: 0, several: 0, outside: 0, text: TextCount::default() }
     }

@@ -1,4 +1,4 @@
-//! Files and bytes that are not UTF-8 text: their names, and the commands that convert them.
+//! Detects files and bytes that are not UTF-8 text, and names the commands that convert them.
 
 use std::path::Path;
 

@@ -126,7 +126,7 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
     let Lists::Asked(file) = &context.lists else {
-        // Lists of true and false do not show how the numbers of the file are meant.
+        // Lists of true and false do not show whether numbers in the file are mask entries or positions.
         return Ok(if truths { Vec::new() } else { numbers });
     };
     let zeros_and_ones = numbers.iter().all(|n| *n <= 1);

@@ -226,7 +226,7 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
 /// Reports a download. Each file is a stage of weight 0, because the time to download it does not predict the duration of the run.
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
-        Step::Asking => "asking for",
+        Step::Asking => "requesting",
         Step::Waiting => "waiting for another process to download",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",

@@ -239,7 +239,10 @@ mod tests {
             shown = steadied(Some((shown, f64::from(k))), 240.0, f64::from(k + 1));
         }
         assert!((200.0..240.0).contains(&shown), "{shown}");
-        assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at a constant pace it counts down");
+        assert!(
+            (steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9,
+            "at a constant pace, the remaining time counts down"
+        );
     }
 
     /// Regression: a half-hour run used to show no remaining time during its first minute.

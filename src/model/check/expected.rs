@@ -18,7 +18,6 @@ pub(super) struct Tensor {
     pub data: Vec<f64>,
 }
 
-/// Expected values from a folder.
 pub(crate) struct Expected {
     tensors_label: String,
     json_label: String,
@@ -182,7 +181,6 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(|i| i.whole(0, u32::MAX as usize).map(|n| n as u32)).collect()
     }
 
-    /// Parses a list of texts.
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }

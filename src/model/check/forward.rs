@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
         if batch.len() != t {
             return Err(expected.wrong_tensor(
                 "attention_mask",
-                format!("masks whole columns: only {} of {t} contain tokens", batch.len()),
+                format!("has columns without any token: only {} of {t} contain tokens", batch.len()),
             ));
         }
         let batch = Case::decoder_input(model, expected, batch, pad)?;

@@ -93,7 +93,6 @@ pub(super) enum Value {
 pub(super) struct Storage {
     pub(super) key: String,
     pub(super) dtype: Dtype,
-    /// Number of elements.
     pub(super) len: usize,
 }
 
@@ -121,7 +120,6 @@ pub(super) struct Pickle {
     pub(super) dicts: Vec<Vec<(Value, Value)>>,
     pub(super) storages: Vec<Storage>,
     pub(super) tensors: Vec<View>,
-    /// Index into `storages` by key.
     keys: HashMap<String, usize>,
     stack: Vec<Value>,
     /// Stack heights at open marks.

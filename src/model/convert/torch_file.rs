@@ -23,7 +23,6 @@ pub(super) struct TorchFile {
     bytes: Bytes,
     pickle: Pickle,
     root: Value,
-    /// Offset of each storage.
     starts: Vec<usize>,
 }
 

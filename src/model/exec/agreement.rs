@@ -74,7 +74,6 @@ pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
     Arch { head, ..arch }
 }
 
-/// Adds a BART-like decoder.
 fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
     let hidden = arch.heads * arch.head_dim;
     let second = Decoder {

@@ -35,7 +35,6 @@ const LSTM: &[Entry] = &[
     plain("blocks.{l}.backward.hh.bias", &["bias_hh_l{l}_reverse"]),
 ];
 
-/// Fields of `config.json`.
 #[derive(Deserialize)]
 struct Fields {
     /// Width H of one direction.

@@ -19,7 +19,6 @@ struct Fields {
     original_max_position_embeddings: Option<f64>,
 }
 
-/// Rotary settings of a configuration.
 #[derive(Default)]
 pub(super) struct Rotary {
     pub(super) theta: f64,

@@ -91,7 +91,7 @@ fn damaged_files_and_unusual_texts_do_not_panic() {
         let e = t.encode(text).unwrap();
         let chars = text.chars().count();
         assert!(e.offsets.iter().all(|&(a, b)| a <= b && b <= chars));
-        assert_eq!(t.ids(text).unwrap(), e.ids, "ids alone are the same");
+        assert_eq!(t.ids(text).unwrap(), e.ids, "`ids` returns the same ids");
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
         let e = t.encode("The CAT sat").unwrap();
         assert_eq!((e.ids, e.tokens.len(), e.offsets[1]), (vec![1, 2, 3], 3, (4, 7)));
         assert_eq!(t.encode("nothing known").unwrap().ids, [1, 3], "only the frame remains");
-        assert_eq!(t.ids("The CAT sat").unwrap(), [1, 2, 3], "ids alone are the same");
+        assert_eq!(t.ids("The CAT sat").unwrap(), [1, 2, 3], "`ids` returns the same ids");
         let bare = Tokenizer::from_words("v.txt", &words(&["cat"]), &rules).unwrap();
         assert_eq!(bare.encode("cat").unwrap().ids, [1], "a frame that is not in the vocabulary is omitted");
     }

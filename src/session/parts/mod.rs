@@ -26,17 +26,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum PartError {
     #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{}: cannot write: {source}. Free some space, or choose a different folder.", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     /// The folder does not belong to a grid.
     #[error("{}: {problem}", path.display())]
     NoFolder {
@@ -92,12 +84,7 @@ pub enum PartError {
         "{} and {}: these files have different results for {cell}. One of them comes from different data, a different model with the same name, or a faulty machine: delete that file.",
         first.display(), second.display()
     )]
-    Twice {
-        /// The cell's name.
-        cell: String,
-        first: PathBuf,
-        second: PathBuf,
-    },
+    Twice { cell: String, first: PathBuf, second: PathBuf },
 }
 
 impl PartError {

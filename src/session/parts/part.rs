@@ -290,7 +290,7 @@ impl Reader {
         if let Ok(end) = serde_json::from_slice::<End>(&self.buffer) {
             let read = self.line - 2;
             if end.lines != read {
-                return Err(self.wrong(&format!("gives {} lines, but the file has {read}", end.lines)));
+                return Err(self.wrong(&format!("states {} lines, but the file has {read}", end.lines)));
             }
             if end.digest != std::mem::take(&mut self.sum).digest() {
                 return Err(self.wrong("has a checksum that does not match the findings above"));

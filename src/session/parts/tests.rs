@@ -143,7 +143,7 @@ fn damaged_part_error_names_the_line() {
     for (from, to, word) in [
         ("\"n\":7", "\"n\":9", "a checksum that does not match"),
         ("\"event\":\"started\"", "\"event\":1", "damaged"),
-        ("\"lines\":6", "\"lines\":5", "gives 5 lines"),
+        ("\"lines\":6", "\"lines\":5", "states 5 lines"),
         ("\"command\":\"run\",\"job\":1", "\"command\":\"run\",\"job\":2", "the run of this cell"),
         ("\"probity_part\":1", "\"probity_part\":2", "not the header"),
     ] {

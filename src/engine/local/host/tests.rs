@@ -227,7 +227,7 @@ fn stages_and_downloads_are_reported_with_their_units() {
         transfer(&mut meter, &t).map(|p| (p.stage, p.done, p.total, p.overall))
     };
     let (stage, done, total, overall) = at(Step::Asking, 0, None).unwrap();
-    assert_eq!((stage.as_str(), done, total, overall), ("asking for org/name: model.safetensors", 0, 1, 0.0));
+    assert_eq!((stage.as_str(), done, total, overall), ("requesting org/name: model.safetensors", 0, 1, 0.0));
     let (stage, done, total, overall) = at(Step::Fetching, 3_000_000, Some(3_000_000)).unwrap();
     assert_eq!((stage.as_str(), done, total), ("fetching org/name: model.safetensors", 3, 3));
     assert_eq!(overall, 0.0, "a download does not advance the run");

@@ -9,7 +9,6 @@ use crate::dtype::{Dtype, check_range};
 use crate::error::{ModelError, Result};
 use crate::params::Params;
 
-/// A linear map of rows.
 #[derive(Clone)]
 pub(super) struct Linear {
     /// Weights: `[in, out]` if frozen, which makes products faster; `[out, in]` during training.
@@ -46,7 +45,6 @@ pub(super) struct AttentionWeights {
 
 #[derive(Clone)]
 pub(super) struct Block {
-    /// Self-attention.
     pub(crate) attn: AttentionWeights,
     /// Norm of the self-attention.
     pub(crate) norm1: NormWeights,

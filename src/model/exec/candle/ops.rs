@@ -35,7 +35,6 @@ pub(super) fn linear(x: &Value, weight: &Value, transposed: bool, bias: Option<&
     Ok(Value::computed(y, [(x, to_input), (weight, to_weight), (bias, pull(sum_rows))]))
 }
 
-/// Batched matrix product.
 pub(super) fn matmul(a: &Value, b: &Value) -> Result<Value> {
     let (s, t) = (a.tensor.clone(), b.tensor.clone());
     let y = s.matmul(&t)?;
@@ -64,7 +63,6 @@ pub(super) fn shift(x: &Value, by: &Tensor) -> Result<Value> {
     Ok(Value::computed(x.tensor.broadcast_add(by)?, [(x, pull(|g| Ok(g.clone())))]))
 }
 
-/// Elementwise product.
 pub(super) fn mul(a: &Value, b: &Value) -> Result<Value> {
     let (s, t) = (a.tensor.clone(), b.tensor.clone());
     let y = (&s * &t)?;
@@ -193,7 +191,6 @@ pub(super) fn log_probabilities(x: &Value, tokens: &[u32]) -> Result<Value> {
     Ok(Value::computed(y, [(x, back)]))
 }
 
-/// Applies an activation function.
 pub(super) fn activate(kind: Activation, x: &Value) -> Result<Value> {
     let t = x.tensor.clone();
     let y = match kind {

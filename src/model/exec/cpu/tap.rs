@@ -166,7 +166,6 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Captures attention probabilities.
     pub(crate) fn visit_pattern(&self, p: HookPoint, of: Patterns<'_>, kept: &[f32]) {
         for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
             let mut out = lock(&self.captures[i]);
@@ -219,7 +218,6 @@ impl<'a> Tap<'a> {
         targets.iter().zip(values).for_each(|(i, v)| out[*i] = *v);
     }
 
-    /// Returns all requested results.
     pub(crate) fn finish(self) -> Trace {
         let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trace = Trace {

@@ -120,7 +120,6 @@ fn count(tensors: &[(usize, &[usize])]) -> u64 {
     tensors.iter().fold(0, |n, t| n.saturating_add(one(t)))
 }
 
-/// Converts to the library's activation.
 fn activation(a: Activation) -> candle_nn::Activation {
     match a {
         Activation::GeluErf => candle_nn::Activation::Gelu,
