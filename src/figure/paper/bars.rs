@@ -77,12 +77,17 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
 /// over many.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
+    const AIR: f64 = 2.0;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
-    let room = at.1 - R - 4.0 - SMALL;
-    let (y, across) = if room < chart.top { (at.1 + R + 4.0, Side::Start) } else { (at.1 - R - 3.0, Side::End) };
     let units = bar.n.units.unwrap_or_default();
     let label = format!("{} ({units})", bar.n.first);
-    canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
+    let half = canvas.fonts.width(&label, SMALL) / 2.0 + AIR;
+    let is_below = at.1 - R - 4.0 - SMALL < chart.top;
+    // One row further if a neighbour's label is there.
+    let place = |row: f64| if is_below { at.1 + R + 4.0 + row } else { at.1 - R - 3.0 - SMALL - row };
+    let is_free = |y: &f64| canvas.is_free_of_text(((at.0 - half, *y), (at.0 + half, y + SMALL)));
+    let y = [0.0, SMALL + AIR].map(place).into_iter().find(is_free).unwrap_or(place(0.0));
+    canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, Side::Start))
 }
 
 /// Narrows the span of a category if its bars would be very wide (few categories on a wide page).

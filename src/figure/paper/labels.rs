@@ -7,7 +7,7 @@ use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Layer, Rule};
 use super::super::overlap::{Rect, overlap};
 use super::chart::Chart;
-use super::lines::{RING, style};
+use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
@@ -98,42 +98,57 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
 
 /// Distances tried between a ring and its label: beside it, and diagonally at the end of a line, which does not look like an interval.
 const BESIDE_RING: [f64; 4] = [7.0, 9.0, 12.0, 16.0];
-const AWAY_FROM_RING: [f64; 7] = [22.0, 28.0, 34.0, 42.0, 50.0, 60.0, 70.0];
+const AWAY_FROM_RING: [f64; 5] = [22.0, 28.0, 34.0, 42.0, 50.0];
+/// Radius of a ring around a marker, in page units.
+pub(super) const RING: f64 = 4.3;
+
+/// The point of a rectangle that is nearest to another point.
+fn nearest((x, y): At, r: &Rect) -> At {
+    (x.clamp(r.0.0, r.1.0), y.clamp(r.0.1, r.1.1))
+}
+
+fn away(at: At, r: &Rect) -> f64 {
+    let end = nearest(at, r);
+    (end.0 - at.0).hypot(end.1 - at.1)
+}
 
 /// Labels the rings of a plane that have room near them for their names. The legend identifies all by their marks.
 pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, from: usize) -> Drawn {
     let points = figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
+    let points = points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty() && !p.is_unmarked);
+    let rings: Vec<(&str, At)> = points.filter_map(|p| Some((p.label.as_str(), chart.at(p.x, p.y)?))).collect();
     let mut labels: Vec<(String, Rect, At)> = Vec::new();
-    for p in points.flat_map(|l| &l.points).filter(|p| p.hue.is_some() && !p.label.is_empty() && !p.is_unmarked) {
-        let Some((x, y)) = chart.at(p.x, p.y) else { continue };
-        let label = printable_label(&p.label);
+    for (label, (x, y)) in &rings {
+        let (x, y) = (*x, *y);
+        let label = printable_label(label);
         let wide = canvas.fonts.width(&label, SMALL);
-        let place = |away: f64, (right, down): (f64, f64)| {
-            let away = if right * down == 0.0 { away } else { 0.7 * away };
-            let left = x + right * away + (right - 1.0) / 2.0 * wide;
-            let top = y + down * away + (down - 1.0) / 2.0 * SMALL;
+        let place = |gap: f64, (right, down): (f64, f64)| {
+            let gap = if right * down == 0.0 { gap } else { 0.7 * gap };
+            let left = x + right * gap + (right - 1.0) / 2.0 * wide;
+            let top = y + down * gap + (down - 1.0) / 2.0 * SMALL;
             ((left, top), (left + wide, top + SMALL))
         };
         let sides =
             [(1.0, 0.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 0.0), (-1.0, 1.0), (-1.0, -1.0), (0.0, -1.0), (0.0, 1.0)];
-        let near = BESIDE_RING.iter().flat_map(|away| sides.map(|side| place(*away, side)));
+        let near = BESIDE_RING.iter().flat_map(|gap| sides.map(|side| place(*gap, side)));
         let diagonal = sides.into_iter().filter(|(right, down)| right * down != 0.0);
-        let far = AWAY_FROM_RING.iter().flat_map(|away| diagonal.clone().map(|side| place(*away, side)));
+        let far = AWAY_FROM_RING.iter().flat_map(|gap| diagonal.clone().map(|side| place(*gap, side)));
         let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
         let alone = |r: &Rect| labels.iter().all(|(_, other, _)| !overlap(*other, around(r)));
-        let mut free =
-            near.chain(far).filter(|r| inside(chart, r) && canvas.hidden(from, around(r)) == Some(0) && alone(r));
+        // A name nearer to another ring would be read as that one's.
+        let is_own = |r: &Rect| rings.iter().all(|(_, at)| away((x, y), r) <= away(*at, r));
+        let is_free = |r: &Rect| canvas.hidden(from, around(r)) == Some(0) && alone(r);
+        let mut free = near.chain(far).filter(|r| inside(chart, r) && is_own(r) && is_free(r));
         let Some(r) = free.next() else { continue };
         labels.push((label, r, (x, y)));
     }
     let text = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
     for (label, r, (x, y)) in &labels {
-        let near = (x.clamp(r.0.0, r.1.0), y.clamp(r.0.1, r.1.1));
-        let (right, down) = (near.0 - x, near.1 - y);
-        let away = right.hypot(down);
-        if away > AWAY_FROM_RING[0] * 0.7 {
-            let edge = RING / away;
-            canvas.line(&[near, (x + right * edge, y + down * edge)], Pen::new(canvas.look.grey, 0.8))?;
+        let length = away((*x, *y), r);
+        if length > AWAY_FROM_RING[0] * 0.7 {
+            let (end, edge) = (nearest((*x, *y), r), RING / length);
+            let start = (x + (end.0 - x) * edge, y + (end.1 - y) * edge);
+            canvas.line(&[start, end], Pen::new(canvas.look.grey, 0.8))?;
         }
         on_data(canvas, label, r.0, text)?;
     }

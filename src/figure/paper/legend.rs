@@ -278,7 +278,7 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
         out.push((Sample::Few("n"), printable_label(&intervals.few)));
     }
     if bars().any(|b| b.n.few().is_some()) {
-        out.push((Sample::Few("a (b)"), printable_label(&intervals.few)));
+        out.push((Sample::Few("n (m)"), printable_label(&intervals.few)));
     }
     let faint = |is_unrated: bool| {
         let mut all = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });

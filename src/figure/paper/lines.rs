@@ -436,13 +436,10 @@ fn spot(
     }
 }
 
-/// Radius of a ring around a marker, in page units.
-pub(super) const RING: f64 = 4.3;
-
 /// Draws a marker in a ring, on the page's background colour.
 pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
     const MARK: f64 = 2.6;
-    canvas.marker(at, Marker::Circle, RING, canvas.look.ink)?;
+    canvas.marker(at, Marker::Circle, super::labels::RING, canvas.look.ink)?;
     if marker == Marker::Circle { canvas.disc(at, MARK, colour) } else { canvas.marker(at, marker, MARK, colour) }
 }
 

@@ -250,7 +250,8 @@ fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
 /// the rest, any other chart a fixed share.
 fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
     let share = NARROWED * (right - left);
-    (left, left + if has_few_bars(figure) { share.max(right - left - legend) } else { share })
+    // One unit remains, so that rounding wraps no label.
+    (left, left + if has_few_bars(figure) { share.max((right - left - legend - 1.0).floor()) } else { share })
 }
 
 /// True if the figure has only a few groups of bars, or a few categories.

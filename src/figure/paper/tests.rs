@@ -13,6 +13,7 @@ use super::{lay_out, lines};
 
 mod marks;
 mod names;
+mod room;
 
 fn drawn<T>(figure: &Figure, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(84.0), dpi: None };

@@ -292,7 +292,7 @@ fn with_counts(figure: Figure) -> Figure {
 /// averaged inputs.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
-        true => "a inputs from b originals, too few for an interval",
+        true => "n inputs from m originals, too few for an interval",
         false => "originals, too few for an interval",
     };
     Some(Layer::Intervals(Intervals { few: few.into(), ..Intervals::covering(one.level?, "originals") }))
