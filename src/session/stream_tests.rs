@@ -194,6 +194,7 @@ fn parts_meet_at_every_position() {
     for shift in 0..2 * entry.len() + 200 {
         let blank = format!("{}\n{}", " ".repeat(shift), " \n".repeat(shift / 9));
         let body = format!("{header}\n{}{blank}{entry}\ndamaged\n  {entry}\n{{\"t\":", "\n".repeat(far));
+        let session = Session::parse(body.as_bytes(), Path::new("s")).unwrap();
         let number = |of: &str| 1 + body[..body.find(of).unwrap()].matches('\n').count();
         assert_eq!(session.losses.damaged_lines, [number("damaged")], "{shift}");
         assert_eq!(session.losses.cut, Some(body.matches('\n').count() + 1));

@@ -338,18 +338,21 @@ impl App {
         (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
     }
 
+    /// Sends a command to the engine. The first run names the recording.
+    fn send(&mut self, command: &Command) -> Vec<Action> {
+        if let Command::Run { spec, .. } = command
+            && std::mem::take(&mut self.unnamed)
+            && let Some(name) = self.link.name_after(spec)
+        {
+            self.state.recording = Recording::On(name);
+        }
+        self.link.send(command, self.started)
+    }
+
     /// Carries out an effect of the live state, or of the replay on top.
     fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
         match effect {
-            Effect::Send(command) if !over => {
-                if let Command::Run { spec, .. } = &command
-                    && std::mem::take(&mut self.unnamed)
-                    && let Some(name) = self.link.name_after(spec)
-                {
-                    self.state.recording = Recording::On(name);
-                }
-                return self.link.send(&command, self.started);
-            }
+            Effect::Send(command) if !over => return self.send(&command),
             Effect::Send(_) => {}
             Effect::Forecast(spec) => {
                 let forecast = self.outside.forecast.clone();

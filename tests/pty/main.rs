@@ -252,7 +252,7 @@ fn session_is_restored_into_a_named_one() {
     screen.sees("old");
     screen.press("r");
     screen.sees("continuing from old: its run is restored");
-    screen.sees("Best at ");
+    screen.sees("Removing it: ");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
     let read = Session::read(&screen.folder.path().join("sessions/new.probity.jsonl")).unwrap();

@@ -189,7 +189,8 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     let ahead = |names: &[String]| format!("{} ahead of {title}{on}", listed(names, "methods"));
     let range = moved(results, best);
     let moves = range.as_ref().filter(|_| by_settings.is_empty()).map(|range| {
-        let text = format!("R of {title}{on} is {range} with equally good probe settings, not {shown}");
+        let here = if range.contains(&shown) { String::new() } else { format!(", here {shown}") };
+        let text = format!("R of {title}{on} is {range} with equally good probe settings{here}");
         let scores = match passes(results, best) {
             (false, true) => "with some of them it reaches the required scores",
             (true, true) => "with some of them it misses the required scores",

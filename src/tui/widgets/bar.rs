@@ -1,3 +1,5 @@
+//! Horizontal bars of text characters.
+
 use crate::state::Glyphs;
 
 /// Draws a bar of `columns` columns, filled to a share from 0 to 1.
