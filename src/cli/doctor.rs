@@ -110,7 +110,8 @@ fn terminal() -> Check {
     }
     let kind = std::env::var("TERM").unwrap_or_default();
     if kind.is_empty() || kind == "dumb" {
-        let text = format!("TERM is `{kind}`, which cannot display the screen; set it to your terminal's type");
+        let is = if kind.is_empty() { "not set" } else { "`dumb`" };
+        let text = format!("TERM is {is}, so the screen cannot be shown; set it to your terminal's type");
         return Check { mark: Mark::Note, what, text };
     }
     match crossterm::terminal::size() {

@@ -111,7 +111,7 @@ fn write_and_submit(
     let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let jobs = wanted.min(cells).max(1);
     if args.array.is_some() && jobs < wanted {
-        output::say(&format!("the grid has {cells} cells, so only {jobs} jobs are submitted"));
+        output::say(&format!("the number of jobs is limited to the number of cells in the grid: {cells}"));
     }
     let dir = std::path::absolute(&args.out).map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
     let logs = dir.join(LOGS);

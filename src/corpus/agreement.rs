@@ -50,7 +50,7 @@ impl Conversion {
 pub enum ConversionError {
     /// No row is usable.
     #[error(
-        "none of {unsuited} rows is an agreement sentence ({why}); each row needs a text with {MASK}, two forms and a \
+        "none of the {unsuited} rows is an agreement sentence ({why}); each row needs a text with {MASK}, two forms and a \
          label `subject_number` (Sg or Pl); to use other labels, set task.target and task.keep"
     )]
     None {

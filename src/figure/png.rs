@@ -33,7 +33,7 @@ fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Dr
     let [width, height] = [scene.look.width, scene.height].map(|length| (length * scale).round());
     let size = (width * height <= MOST_PIXELS).then(|| Pixmap::new(width as u32, height as u32)).flatten();
     let mut picture = size.ok_or_else(|| {
-        FigureError::Draw(format!("{width} by {height} pixels are too many: choose fewer dots per inch"))
+        FigureError::Draw(format!("an image of {width} by {height} pixels is too large: choose fewer dots per inch"))
     })?;
     // The page height may not be a whole number of pixels, so the last row is filled completely.
     let Rgb(red, green, blue) = scene.look.paper;

@@ -120,7 +120,7 @@ pub enum Parting {
     Ended,
     /// The engine continues.
     Left,
-    /// The engine was to end, but the request could not be sent.
+    /// The engine should have been asked to end, but the request could not be sent.
     Untold,
 }
 

@@ -105,9 +105,10 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
     let z = normal_quantile(1.0 - 0.5 * aim.level) + normal_quantile(aim.target);
     match metric.to_lowercase().as_str() {
         "accuracy" => {
-            let text = ask(args.accuracy.as_deref(), "Expected accuracy of the better system, such as 80 %?", input)?;
+            let text =
+                ask(args.accuracy.as_deref(), "Expected accuracy of the better system (for example 80 %)?", input)?;
             let p = between("accuracy", &text, 0.0, 1.0)?;
-            let text = ask(args.difference.as_deref(), "Smallest difference that matters, such as 2 %?", input)?;
+            let text = ask(args.difference.as_deref(), "Smallest difference that matters (for example 2 %)?", input)?;
             let d = between("difference", &text, 0.0, p)?;
             let q = p - d;
             let (first, second) = (p * (1.0 - p), q * (1.0 - q));
@@ -181,5 +182,5 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     };
     output::line(out, &format!("for power {} at level {}:", percent(aim.target), aim.level))?;
     output::line(out, &line("paired (both systems answer the same items)", paired))?;
-    output::line(out, &line("unpaired (each system answers different items), each", unpaired))
+    output::line(out, &line("unpaired (each system answers different items), for each system", unpaired))
 }

@@ -131,7 +131,7 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
     number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
 }
 
-/// Reads the next record and returns the number of its first line. An open quotation continues on the next line, unless `separator` is
+/// Reads the next record and returns the number of its first line. A quoted field may continue on the next line, unless `separator` is
 /// `None`.
 fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Result<Option<u64>, ReadError> {
     text.clear();

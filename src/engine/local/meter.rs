@@ -132,8 +132,8 @@ fn slowed(share: f64) -> f64 {
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Remaining time in seconds of a plan of `plan` seconds, after work planned as `finished` seconds has taken `took` seconds; `None` once
-/// the plan is used up.
+/// Estimates the remaining seconds of a plan. `plan` is the planned total, `finished` the planned time of the finished work, and `took` the
+/// time that this work actually took. `None` once the plan is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;

@@ -71,7 +71,7 @@ fn values(figure: &Figure, level: f64, distrusted: bool) -> Vec<Number> {
     figure.layers.iter().filter(|l| is_series(l)).flat_map(of).collect()
 }
 
-/// Level of intervals, unless a number of the run has a different one.
+/// Level of intervals if no number of the answer states one.
 const LEVEL: f64 = 0.95;
 
 /// All values that two figures have in common, with differences and tests, as lines of at most `room` cells if possible. Each figure comes

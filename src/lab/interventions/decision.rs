@@ -87,11 +87,14 @@ pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (
     let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
     let floors: Vec<f64> = judged.filter_map(|o| constant_answer(results, o)).filter(|floor| *floor > bar).collect();
     let needs = match floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max)) {
-        None => format!("completeness C and selectivity S of {}", score(bar)),
+        None => format!("completeness C and selectivity S of at least {}", score(bar)),
         Some((least, most)) => {
             let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
             let most = score(most);
-            format!("completeness C of {}, selectivity S above {least}{most}, that of a constant answer", score(bar))
+            format!(
+                "completeness C of at least {}, selectivity S above {least}{most}, that of a constant answer",
+                score(bar)
+            )
         }
     };
     let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));

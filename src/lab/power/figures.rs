@@ -281,7 +281,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
     tested(results, &mut provenance);
-    let text = "n is the number of test items in the pilot of each training size, on which both numbers are based";
+    let text = "Both numbers are based on n, the number of test items in the pilot of each training size";
     provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(

@@ -49,7 +49,7 @@ pub const ENTRIES: &[FigureEntry] = &[
         "Contributions of the choice of prompt, name and sample to the gap between two models.",
     ),
     FigureEntry::headline("curve", "Rank consistency against the number of averaged prompts."),
-    FigureEntry::further("places", "Share of draws at each rank of one model, by regime."),
+    FigureEntry::further("places", "Share of draws in which a model has each rank, by regime."),
     FigureEntry::further("causal", "The causal model of a prompt probe (Cao et al., Figure 2)."),
     FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
     FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
@@ -71,7 +71,7 @@ fn causal_name(bias: Bias) -> String {
     format!("{CAUSAL}-{}", bias.name())
 }
 
-const USUAL: &str = "the first name of a subject, as most data sets have it alone";
+const USUAL: &str = "the first name of a subject; most data sets have only this one";
 const AVERAGED: &str = "P@1 averaged over all prompts and all names of a subject";
 
 /// The categories of a ledger.
@@ -137,7 +137,7 @@ fn of_means(relations: usize, ends: &str) -> String {
     format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
-/// Caption text on the method of intervals over facts.
+/// Caption text that describes how intervals over facts are computed.
 const OF_FACTS: &str =
     "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";

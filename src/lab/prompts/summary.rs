@@ -14,7 +14,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     out.push(printable_label(&format!(
-        "{} relations, {kept} of {facts} facts are usable with all {} models, answers by `{}`, weights {}, seed {}",
+        "{} relations; {kept} of {facts} facts usable with all {} models; candidate answers: `{}`; weights: {}; seed {}",
         results.relations.len(),
         spec.models.len(),
         spec.query.candidates.name(),

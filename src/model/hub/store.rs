@@ -123,8 +123,9 @@ fn symlink(_target: &str, at: &Path, blob: &Path) -> std::io::Result<()> {
     fs::copy(blob, at).map(|_| ())
 }
 
-/// The conversion is needed on macOS, which counts blocks in 32 bits.
+/// Free space on the file system of `path`, in bytes.
 #[cfg(unix)]
+// The conversion is needed on macOS, where block counts have 32 bits.
 #[allow(clippy::useless_conversion)]
 fn free_space(path: &Path) -> Option<u64> {
     let about = nix::sys::statvfs::statvfs(path).ok()?;

@@ -180,7 +180,7 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     assert_eq!(ends(&meeting, 0).0, ends(&meeting, 1).0);
 }
 
-/// Regression: a range of zero width used to be hidden by its line; later, strokes of fixed height overstated it.
+/// Regression: a range of zero height used to be hidden by its line; the first fix drew strokes of fixed height, which overstated it.
 #[test]
 fn a_range_is_drawn_at_its_true_height() {
     let figure = |half: f64| {

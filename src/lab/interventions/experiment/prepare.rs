@@ -412,7 +412,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
 
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
-        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "choose small or paper")
+        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "choose `small` or `paper`")
     })
 }
 

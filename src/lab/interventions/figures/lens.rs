@@ -35,7 +35,7 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
     let short = in_print(model);
     let figure = Figure {
         name: format!("lens-{short}"),
-        title: format!("Examples read correctly at each layer of {short}"),
+        title: format!("Share of examples classified correctly at each layer of {short}"),
         x: Axis::linear("layer").in_whole_numbers(),
         y: Axis::linear("share of test examples").from_to(0.0, 1.0),
         layers,

@@ -50,10 +50,10 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let mut provenance = provenance(first, engine, "");
     // The margin and the spread are not confidence intervals.
     provenance.entries.retain(|(key, _)| key != "intervals");
-    let text = "The spread over seeds is that of training; the sampling of the test items is not shown";
+    let text = "The spread over seeds reflects training only, not the sampling of test items";
     provenance.entries.push((String::new(), text.into()));
     if seeds == 2 {
-        provenance.entries.push(("thin lines".into(), "from the value of one seed to that of the other".into()));
+        provenance.entries.push(("thin lines".into(), "from the value of one seed to the value of the other".into()));
     }
     let x = Axis::doubling("training examples (n: test items)");
     let x = match sizes.first().zip(sizes.last()).filter(|(least, most)| least.0 < most.0) {

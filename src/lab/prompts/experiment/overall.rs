@@ -22,7 +22,7 @@ const MEANWHILE: usize = 200;
 const STEP: usize = 250;
 /// Number of draws per point on the curve against the number of prompts.
 const CURVE: usize = 300;
-/// Maximum number of whole orders whose counts are reported.
+/// Maximum number of complete model rankings whose counts are reported.
 const ORDERS: usize = 20;
 
 /// Reports interim ranks over the relations so far, a few times per run. Each draw takes the same share of these relations as in the final

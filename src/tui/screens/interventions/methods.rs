@@ -24,7 +24,7 @@ use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the property to keep is unchanged. R reliability: both (harmonic mean), on held-out \
-     examples. interval: of R. strength: the best. Compare R only among methods with the same aim, setting a value or removing it.",
+     examples. interval: the interval of R. strength: the one with the best R. Compare R only among methods with the same aim.",
     "C: the target changes; S: the kept property stays; R: both, held out; strength: the best. Compare R within an aim.",
     "C: target changes; S: kept property stays; R: both, held out",
 ];

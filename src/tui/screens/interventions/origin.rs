@@ -87,7 +87,9 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     origin.entries.insert(2, ("site".into(), site));
     let reason = match none {
         Some(none) => Some(("! no best strength", none.value.reason.as_str())),
-        None if !mark.is_empty() => Some(("! does not count", "the oracle no longer reads the property to keep here")),
+        None if !mark.is_empty() => {
+            Some(("! does not count", "the oracle no longer recognises the kept property at this strength"))
+        }
         None => None,
     };
     origin.entries.splice(2..2, reason.map(|(key, text)| (key.into(), text.into())));

@@ -51,7 +51,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 };
 
 static MENU: &[Entry] = rows! { Context::Menu(ID);
-    "inspect-model", "inspect model", "Loads the model under the cursor and describes it, as enter does.",
+    "inspect-model", "inspect model", "Loads the model under the cursor and describes it (same as enter).",
         ["i"], None, can_ask => |s| ask(s, ModelQuestion::Inspect);
     "check-model", "check model",
         "Compares the model under the cursor with reference values from a different implementation, stored next to its weights.",
@@ -119,7 +119,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are there, and do they compute correctly?")
+        Some("Which models are available, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {

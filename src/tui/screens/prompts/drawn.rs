@@ -80,7 +80,7 @@ impl Drawn {
             }
             Self::Places => "Ranks of one model when relations are redrawn; v shows the next model.",
             Self::Curve => "Stability of the model ranking as more prompts are averaged.",
-            Self::Ledger => "Variation of the gap between two models from drawing one prompt, name and sample.",
+            Self::Ledger => "Variation in the gap between two models from using a single prompt, name and sample.",
             Self::Disparity => "P@1 of the models after further training on the facts.",
             Self::Causal(_) => {
                 "Causal paths of prompt, name and sample; averaging blocks the highlighted path; t c highlights the next."

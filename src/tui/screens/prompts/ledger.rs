@@ -59,7 +59,7 @@ pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
         let fair = fair.as_deref().filter(|_| name == "prompt").unwrap_or_default();
         lines.push(format!("{name:<9}{share}{fair}  SD {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
     }
-    let bracket = if fair.is_some() { "; in brackets: corrected for chance" } else { "" };
+    let bracket = if fair.is_some() { "; in parentheses: corrected for chance" } else { "" };
     lines.push(format!("n {}, {} relations{bracket}", found.n, v.relations));
     lines
 }
