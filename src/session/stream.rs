@@ -314,7 +314,7 @@ impl Session {
 
     /// Classifies the lines that start within [`SCANNED`] bytes from `from` on. Lines are parsed only if they are checked or if no recorder
     /// wrote them.
-    fn scan(&self, from: u64, checked: bool) -> std::io::Result<Vec<(Glance, Spot, Line, Result<f64, Unread>)>> {
+    fn scan(&self, from: u64, checked: bool) -> std::io::Result<Vec<Scanned>> {
         let mut lines = Lines::part(&self.source, from)?;
         let mut out = Vec::new();
         loop {
@@ -427,6 +427,9 @@ pub struct Past<I> {
     pub gone: Vec<usize>,
     pub rest: Entries,
 }
+
+/// A line: its kind, its place, how it ends, and its time if it can be read.
+type Scanned = (Glance, Spot, Line, Result<f64, Unread>);
 
 /// Byte offset and length of a line.
 pub(super) type Spot = (u64, u32);
