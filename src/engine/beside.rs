@@ -22,10 +22,6 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     } else {
         let shared = labs::share_examples(&a.job.spec, &b.job.spec);
         out.push(verdict(&numbers, shared));
-        out.extend(replacements(n, &numbers, |c| &c.a));
-        out.extend(replacements(m, &numbers, |c| &c.b));
-        out.extend(alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a));
-        out.extend(alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b));
         let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
         out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
         out.push(String::new());
@@ -38,6 +34,13 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
             }
         }
         out.extend(table((n, m), &numbers, shared, room));
+        let notes = [
+            replacements(n, &numbers, |c| &c.a),
+            replacements(m, &numbers, |c| &c.b),
+            alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a),
+            alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b),
+        ];
+        out.extend(notes.into_iter().flatten());
     }
     // Wrapping would remove the spaces between columns, so only lines that are too long are wrapped.
     let fits = |line: &String| width(line) <= room || line.is_empty();

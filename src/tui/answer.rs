@@ -43,7 +43,8 @@ pub(crate) fn answer(state: &State) -> Rc<Answer> {
 fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let room = usize::from(state.view.size.0).saturating_sub(4);
     if let Some((job, example)) = beneath_example(state) {
-        let until = format!("Until then, the panes below show the recorded example of {}.", printable(&example.day));
+        let until =
+            format!("Until then, results below are those of the example recorded on {}.", printable(&example.day));
         let said = [(Role::Text, awaited(job)), (Role::Dim, until)];
         let lines = said.into_iter().flat_map(|(role, text)| wrapped(&text, room).into_iter().map(move |l| (role, l)));
         return (lines.collect(), true);

@@ -193,7 +193,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
     "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
-        ["A"], None, measures => |s| popups::show(s, &popups::Answer);
+        ["A"], None, |s| !crate::answer::answer(s).lines().is_empty() => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",

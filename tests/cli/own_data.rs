@@ -169,7 +169,7 @@ fn oracle_at_chance_is_reported_without_optimum_or_front() {
     });
     assert_eq!(code, Some(0), "{said}");
     for property in ["subject number", "attractor number"] {
-        let printed = format!("the linear oracle of {property} is no better than a constant answer");
+        let printed = format!("the linear oracle of {property} is not shown to be better than a constant answer");
         assert!(said.contains(&printed), "{said}");
     }
     assert!(of_kind(&findings, "optimum").is_empty());

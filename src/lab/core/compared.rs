@@ -1,5 +1,6 @@
 //! Comparison of two runs: the numbers in both, with their differences.
 
+use crate::answer::listed;
 use crate::family::ALPHA;
 use base::numbers::probability;
 use base::text::{section, width, wrapped};
@@ -34,6 +35,8 @@ pub struct Number {
 pub struct StandIn {
     /// Name of the other number, in the same group.
     pub of: String,
+    /// The method and the oracle to which the number belongs.
+    pub who: String,
     /// The reason why this run lacks the other number; empty if it has it.
     pub why: String,
 }
@@ -85,12 +88,19 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
 
 /// Explains why other numbers are compared for a run. `of` selects this run's side.
 pub fn replacements(place: usize, common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
-    let mut reasons: Vec<&str> = common.iter().filter_map(|c| Some(of(c).stands_in.as_ref()?.why.as_str())).collect();
-    reasons.retain(|why| !why.is_empty());
-    reasons.dedup();
-    let run = run_name(place);
-    (!reasons.is_empty())
-        .then(|| format!("{}: {}. Compared at equal strengths instead.", figure::capital(&run), reasons.join("; ")))
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for lacking in common.iter().filter_map(|c| of(c).stands_in.as_ref()).filter(|lacking| !lacking.why.is_empty()) {
+        match reasons.iter_mut().find(|(why, _)| *why == lacking.why) {
+            Some((_, who)) if who.contains(&lacking.who) => {}
+            Some((_, who)) => who.push(lacking.who.clone()),
+            None => reasons.push((&lacking.why, vec![lacking.who.clone()])),
+        }
+    }
+    let all: Vec<String> =
+        reasons.iter().map(|(why, who)| format!("for {}: {why}", listed(who, "methods and oracles"))).collect();
+    let run = figure::capital(&run_name(place));
+    (!all.is_empty())
+        .then(|| format!("{run} has no best strength {}. Compared at equal strengths instead.", all.join("; ")))
 }
 
 /// Replaces model names with their positions, longer names first because one may contain another.
@@ -126,19 +136,20 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let of = |trusted: bool| p.iter().filter(|(p, is_trusted)| *p <= ALPHA && *is_trusted == trusted).count();
     let (apart, doubtful) = (of(true), of(false));
     let all = counted(p.len(), "number", "numbers");
-    let count = match apart {
+    let differ = |n: usize| {
+        let verb = if n == 1 { "differs" } else { "differ" };
+        format!("{n} of {all} {verb} significantly after Holm's adjustment")
+    };
+    let count = match (apart, doubtful) {
         _ if p.is_empty() => "Nothing is tested: no number has an interval in both runs".to_owned(),
-        0 => format!("None of {all} differs"),
-        1 => format!("1 of {all} differs"),
-        _ => format!("{apart} of {all} differ"),
+        (0, 0) => format!("None of {all} differs significantly after Holm's adjustment"),
+        (0, 1) => format!("{}, but the answer does not rely on it", differ(1)),
+        (0, n) => format!("{}, but the answer relies on none of them", differ(n)),
+        (n, 0) => differ(n),
+        (n, more) => format!("{}; so do {more} on which the answer does not rely", differ(n)),
     };
-    let how = if p.is_empty() { "" } else { " significantly after Holm's adjustment" };
     let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
-    let doubtful = match doubtful {
-        0 => String::new(),
-        n => format!("; {n} more on which the answer does not rely"),
-    };
-    format!("{count}{how}{doubtful}{same}.")
+    format!("{count}{same}.")
 }
 
 /// Names the numbers that only this run has, which are not compared. `of` selects this run's side.

@@ -41,8 +41,9 @@ const STRENGTHS: usize = 5;
 fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
     let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
     let none = results.no_optimum(&key.model, &key.method, key.oracle);
-    let why =
-        none.map_or(String::new(), |w| format!("{} has no best strength, {}", key.method.title(), w.value.reason));
+    // Without the numbers in brackets, methods have reasons in common.
+    let why = none.map_or(String::new(), |w| w.value.reason.split(" (").next().unwrap_or_default().to_owned());
+    let who = format!("{} ({})", key.method.title(), oracle_name(key.oracle));
     let distrusted = distrusts(results, &key.model, key.oracle);
     let mut places: Vec<usize> = (0..STRENGTHS).map(|i| i * last / (STRENGTHS - 1)).collect();
     places.dedup();
@@ -66,7 +67,7 @@ fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
                 level: point.level.unwrap_or(0.95),
                 unit: (1.0, ""),
                 distrusted: distrusted || uncounted,
-                stands_in: Some(StandIn { of, why: why.clone() }),
+                stands_in: Some(StandIn { of, who: who.clone(), why: why.clone() }),
             }
         })
     };

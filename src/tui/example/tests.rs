@@ -113,10 +113,10 @@ fn first_start_shows_example_until_first_answer() {
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         // Regression: the example's answer and titles used to be mixed with the run in progress.
-        for part in ["No answer yet: agreement on bert-mini is running", "recorded example of 2026-", "rest stays"] {
+        for part in ["No answer yet: agreement on bert-mini is running", "example recorded on 2026-", "rest stays"] {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
-        assert!(!text.contains(answer) && text.matches("xample of 2026-").count() == 1, "{text}");
+        assert!(!text.contains(answer) && text.matches("example recorded on 2026-").count() == 1, "{text}");
         assert_eq!(state.board.runs.len(), 1, "the example is not a run of the session");
         assert!(state.board.family.is_empty());
         // The first answer of the user's run replaces the example, and skipped questions are asked.
@@ -126,7 +126,7 @@ fn first_start_shows_example_until_first_answer() {
         let finished = Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
         let effects = event(&mut state, finished);
         assert!(state.example.is_none() && !effects.is_empty());
-        assert!(!screen(&state).contains("example of 2026-"), "{}", screen(&state));
+        assert!(!screen(&state).contains("example recorded on 2026-"), "{}", screen(&state));
     }
 }
 

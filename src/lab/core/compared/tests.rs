@@ -21,14 +21,14 @@ fn number(name: &str, mean: f64, half: f64) -> Number {
 #[test]
 fn missing_number_is_replaced_by_another() {
     let at = |mean: f64, why: &str| Number {
-        stands_in: Some(StandIn { of: "R".into(), why: why.into() }),
+        stands_in: Some(StandIn { of: "R".into(), who: "PGD".into(), why: why.into() }),
         ..number("R at 1", mean, 0.1)
     };
-    let (with, without) = ([number("R", 0.6, 0.1), at(0.5, "")], [at(0.4, "no best strength")]);
+    let (with, without) = ([number("R", 0.6, 0.1), at(0.5, "")], [at(0.4, "too few examples")]);
     let both = common((&with, &[]), (&without, &[]));
     assert_eq!(both.iter().map(|c| c.a.name.as_str()).collect::<Vec<_>>(), ["R at 1"]);
     let why = replacements(2, &both, |c| &c.b).unwrap();
-    assert_eq!(why, "Run 2: no best strength. Compared at equal strengths instead.");
+    assert_eq!(why, "Run 2 has no best strength for PGD: too few examples. Compared at equal strengths instead.");
     assert_eq!(replacements(1, &both, |c| &c.a), None);
     assert!(alone(1, &with, &both, |c| &c.a).unwrap().ends_with("only run 1 has (R)."));
     let both = common((&with, &[]), (&with, &[]));
@@ -114,7 +114,7 @@ fn numbers_of_a_distrusted_oracle_have_no_star() {
     assert!(printed.iter().any(|line| line.starts_with("Numbers with an unreliable")), "{printed:?}");
     assert_eq!(
         verdict(&both, false),
-        "None of 1 number differs significantly after Holm's adjustment; 1 more on which the answer does not rely."
+        "1 of 1 number differs significantly after Holm's adjustment, but the answer does not rely on it."
     );
 }
 

@@ -31,7 +31,7 @@ fn runs_are_compared_at_equal_strengths_if_one_has_no_best_strength() {
     let counts = |name: &str| !both.iter().find(|c| c.b.name.starts_with(name)).unwrap().b.distrusted;
     assert!(counts("C of PGD at") && !counts("S of PGD at") && !counts("R of PGD at"));
     let why = lab::compared::replacements(2, &both, |c| &c.b).unwrap();
-    assert!(why.starts_with("Run 2: PGD has no best strength, too few examples."), "{why}");
+    assert!(why.starts_with("Run 2 has no best strength for PGD (MLP oracle): too few examples."), "{why}");
 }
 
 /// The finding that a method has no best strength, for this reason.

@@ -158,7 +158,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
     };
     Problem::new(
         format!(
-            "the {who} of {property} is no better than a constant answer (accuracy {:.3} [{:.3}, {:.3}], majority share {majority:.3}): \
+            "the {who} of {property} is not shown to be better than a constant answer (accuracy {:.3} [{:.3}, {:.3}], majority share {majority:.3}): \
              {what}",
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
