@@ -83,8 +83,12 @@ fn add(
     (pictures, terms): (&[[String; 3]], &[(String, String)]),
 ) {
     let lab = labs::by_id(run.job.spec.lab());
+    let runs: Vec<&Run> = board.runs_of(lab.id()).collect();
+    let place = runs.iter().position(|other| std::ptr::eq(*other, run)).filter(|_| runs.len() > 1);
+    let place = place.map_or(String::new(), |at| format!(", run {}", at + 1));
+    let asked = lab.asks(&run.job.spec);
     // Writing to a String cannot fail.
-    let _ = write!(page, "\n## {}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), lab.question());
+    let _ = write!(page, "\n## {}{place}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), escaped(&asked));
     for line in lab.answer(&run.results, &run.job.spec).lines() {
         let _ = writeln!(page, "- {}", escaped(line.trim()));
     }

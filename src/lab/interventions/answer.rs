@@ -408,15 +408,20 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
     let all: Vec<_> = results.without.iter().filter(mine).collect();
     let first = all.first()?;
     let so_far = if first.is_final && !waits(results, spec, (model, oracle), goal) { "" } else { " so far" };
+    // Without their numbers, which are in brackets, methods have reasons in common.
+    let common = |reason: &str| reason.split(" (").next().unwrap_or_default().to_owned();
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for w in &all {
         let name = w.value.method_key().title();
-        match reasons.iter_mut().find(|(reason, _)| *reason == w.value.reason) {
+        match reasons.iter_mut().find(|(reason, _)| common(reason) == common(&w.value.reason)) {
             Some((_, names)) => names.push(name),
             None => reasons.push((&w.value.reason, vec![name])),
         }
     }
-    let reasons = reasons.iter().take(REASONS).map(|(reason, names)| format!("{}: {reason}", listed(names, "methods")));
+    let reasons = reasons.iter().take(REASONS).map(|(reason, names)| {
+        let reason = if names.len() > 1 { common(reason) } else { (*reason).to_owned() };
+        format!("{}: {reason}", listed(names, "methods"))
+    });
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);

@@ -37,6 +37,12 @@ const LEGEND_OF_TWO: &[&str] = &[
     "C: target changes; S: kept property stays; R: both",
 ];
 
+/// Legend for a run without any best strength.
+const LEGEND_OF_NONE: &[&str] = &[
+    "C: the target changes; S: the kept property stays; R: both (harmonic mean); all on all examples, at the default strength.",
+    "C: target changes; S: kept property stays; R: both, on all examples",
+];
+
 /// Methods in the setup, once for each set of options. The drawn method is added if it is missing, because the cursor is on it.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
@@ -143,7 +149,11 @@ fn made(state: &State) -> Table {
         // With this width, the interval fits on a screen of 120 columns.
         first: Some(8),
         note: note.unwrap_or_default(),
-        legend: if few { LEGEND_OF_TWO } else { LEGEND },
+        legend: match few {
+            _ if mine().next().is_none() && !found.without.is_empty() => LEGEND_OF_NONE,
+            true => LEGEND_OF_TWO,
+            false => LEGEND,
+        },
     }
 }
 
