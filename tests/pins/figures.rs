@@ -128,7 +128,7 @@ fn captions_are_complete() {
         ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),
         ("prompts", "consistency-published", "shares of 1,000 draws of 20 of 32 relations, without intervals"),
         ("power", "power", "Test items needed: 14 [12, 17] (95 % interval)"),
-        ("power", "margins", "the sampling of the test items is not shown"),
+        ("power", "margins", "not the sampling of test items"),
         ("saliency", "right-wrong", "Methods: ATT, attention; IG, integrated gradients"),
     ];
     for (session, name, wanted) in cases {

@@ -149,11 +149,16 @@ fn made(state: &State) -> Table {
         // With this width, the interval fits on a screen of 120 columns.
         first: Some(8),
         note: note.unwrap_or_default(),
-        legend: match few {
-            _ if mine().next().is_none() && !found.without.is_empty() => LEGEND_OF_NONE,
-            true => LEGEND_OF_TWO,
-            false => LEGEND,
-        },
+        legend: legend(few, mine().next().is_none() && !found.without.is_empty()),
+    }
+}
+
+/// `few`: too few training runs for intervals. `none`: no method has a best strength.
+fn legend(few: bool, none: bool) -> &'static [&'static str] {
+    match few {
+        _ if none => LEGEND_OF_NONE,
+        true => LEGEND_OF_TWO,
+        false => LEGEND,
     }
 }
 
