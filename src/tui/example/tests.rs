@@ -113,7 +113,8 @@ fn first_start_shows_example_until_first_answer() {
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         // Regression: the example's answer and titles used to be mixed with the run in progress.
-        for part in ["No answer yet: agreement on bert-mini is running", "example recorded on 2026-", "rest stays"] {
+        for part in ["No answer yet: agreement on bert-mini is running", "example recorded on 2026-", "property stays"]
+        {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
         assert!(!text.contains(answer) && text.matches("example recorded on 2026-").count() == 1, "{text}");

@@ -282,7 +282,7 @@ fn unreadable_additional_property_prevents_an_optimum() {
         "{:?}",
         all.optimum
     );
-    assert!(all.optimum.unwrap_err().to_string().contains("does the oracle read animacy better"));
+    assert!(all.optimum.unwrap_err().to_string().contains("the oracle does not read animacy better"));
     assert!(all.strengths.iter().all(|s| s.eligible() == Some(false) && s.readable.as_ref().unwrap().eligible));
     let (other, mut further, judged) = with_further(false);
     for v in &mut further[0].values {

@@ -197,7 +197,7 @@ fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_thos
     results.rivals = vec![rival(1, v.reliability.mean)];
     assert_eq!(said(&results), None, "within the interval");
     results.rivals.push(rival(2, v.reliability.lo - 0.1));
-    let shown = format!(", not {}", score(v.reliability.mean));
+    let shown = format!("{} to {} with", score(v.reliability.lo - 0.1), score(v.reliability.mean));
     assert!(said(&results).is_some_and(|text| text.contains(&shown)), "{:?}", of(&results));
 }
 

@@ -52,7 +52,7 @@ impl Instrument for Prompts {
     type Results = super::Results;
     const ID: LabId = LabId::Prompts;
     const TITLE: &'static str = "Prompts";
-    const QUESTION: &'static str = "How much of what a model seems to know comes from the prompt?";
+    const QUESTION: &'static str = "How much of a model's knowledge comes from the prompt?";
     const DEFAULT: &'static str = PROMPTS_TOML;
 
     const FIGURES: &'static [FigureEntry] = super::figures::ENTRIES;

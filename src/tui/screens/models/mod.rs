@@ -119,7 +119,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are available, and do they compute correctly?")
+        Some("Which models can be used, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {
