@@ -64,7 +64,7 @@ fn unusable_set_error_names_file_and_remedy() {
     let error = told(&no_attractor.join("\n"));
     assert!(error.contains("attractor_number") && error.contains("only 0 sentences"), "{error}");
     let error = told("{\"text\": \"The dog is here .\"}\n");
-    assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
+    assert!(error.contains("none of the 1 rows") && error.contains("no [MASK]"), "{error}");
     assert!(told("").contains("it is empty"));
     let folder = tempfile::tempdir().unwrap();
     let of = |path: &Path| {
