@@ -109,8 +109,8 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Wraps text into at most `rows` lines. If it is too long, drops its last clauses or brackets whole where this leaves most of the lines;
-/// otherwise cuts the last line.
+/// Wraps text into at most `rows` lines. Text that is too long loses its last clauses or brackets if at least half of the room is still used;
+/// otherwise the last line is cut.
 pub fn wrapped_clauses(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrapped(text, room);
     if lines.len() <= rows || rows == 0 {

@@ -22,11 +22,11 @@ use engine::message::Command;
 const CHECKED: u64 = 32 << 20;
 /// Number of bytes read at a time: at most [`MAX_LINE`], and few enough to stay in a processor's cache.
 const PIECE: usize = 1 << 18;
-/// Number of bytes whose lines one thread scans before it takes the next ones.
+/// Number of bytes that a thread scans at a time.
 const SCANNED: u64 = if cfg!(test) { 1 << 16 } else { 2 << 20 };
-/// Maximum number of such parts between two updates of the result.
+/// Number of such parts that are scanned together.
 const GROUP: usize = 4;
-/// Number of bytes of lines that are parsed before they are folded.
+/// Number of bytes that are parsed together.
 const PARSED: u64 = 1 << 20;
 
 /// A session that can be read from any position.
@@ -428,7 +428,7 @@ pub struct Past<I> {
     pub rest: Entries,
 }
 
-/// A line: its kind, its place, how it ends, and its time if it can be read.
+/// A line: its kind, its place, its ending, and its time if it can be read.
 type Scanned = (Glance, Spot, Line, Result<f64, Unread>);
 
 /// Byte offset and length of a line.

@@ -1,10 +1,10 @@
-//! Work on several threads for the reading of large sessions. Rayon's threads are left to the engine, which may keep them busy for long.
+//! Maps slices on several threads, to read large sessions. Rayon's threads may be busy with the engine's work.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread::{Builder, available_parallelism, scope};
 
-/// Maximum number of threads: more wait for the memory.
+/// Maximum number of threads.
 const THREADS: usize = 4;
 
 /// Maps the items of a slice on a few threads; the results are in order.
@@ -14,7 +14,7 @@ pub(super) fn map<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> V
     let mut parts = all.chunks(all.len().div_ceil(threads).max(1));
     let first = parts.next().unwrap_or_default();
     scope(|scope| {
-        // Where the system allows no further thread, this one does the work.
+        // If the system allows no further thread, this thread does the work.
         let begin = |items| Builder::new().spawn_scoped(scope, move || part(items)).map_err(|_| items);
         let begun: Vec<_> = parts.map(begin).collect();
         let mut out = part(first);

@@ -180,7 +180,7 @@ pub struct Export {
     pub options: ExportOptions,
 }
 
-/// What an export writes.
+/// The content of an export.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     Figure(Figure),

@@ -249,7 +249,7 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// Says what runs, and that it has no answer yet.
+/// The line shown while a run has no answer yet.
 fn awaited(job: &Job) -> String {
     let (common, left) = (job.spec.common(), job.progress.as_ref().and_then(|p| p.left));
     let left = left.map_or(String::new(), |t| format!("; {} left", about(t)));

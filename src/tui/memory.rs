@@ -139,7 +139,7 @@ fn aside(path: &Path, why: &str) -> Problem {
     let moved = std::fs::rename(path, &to).is_ok();
     let hint = if moved { format!("it was moved to {}", to.display()) } else { "remove it".to_owned() };
     Problem {
-        what: format!("the settings saved by the previous start are damaged: {}", base::text::printable_label(why)),
+        what: format!("the saved settings are damaged: {}", base::text::printable_label(why)),
         r#where: path.display().to_string(),
         hint,
     }

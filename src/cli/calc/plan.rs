@@ -178,7 +178,12 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     };
     let line = |what: &str, n: f64| {
         let cost = cost(n).map_or(String::new(), |cost| format!(", cost {cost:.2}"));
-        format!("{what}: {} items{}; {} answers{cost}", grouped(n as usize), clusters(n), grouped(answers(n) as usize))
+        format!(
+            "{what}: {} items{}; {} answers in total{cost}",
+            grouped(n as usize),
+            clusters(n),
+            grouped(answers(n) as usize)
+        )
     };
     output::line(out, &format!("for power {} at level {}:", percent(aim.target), aim.level))?;
     output::line(out, &line("paired (both systems answer the same items)", paired))?;

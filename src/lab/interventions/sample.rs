@@ -11,6 +11,8 @@ use super::key::{CurveKey, MethodKey, Place};
 use super::map::{Chosen, MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
+#[cfg(test)]
+use super::verdict::NoOptimumFinding;
 use lab::results::Tagged;
 use stats::estimate::Estimate;
 
@@ -205,9 +207,26 @@ pub fn mapped() -> Results {
         options: BTreeMap::new(),
         layer: 3,
         oracle_layers: vec![3, 4],
-        reason: "at no strength does the oracle read the other property better than chance (balanced accuracy at best 0.500, from \
+        reason: "the oracle does not read the other property better than chance at any strength (balanced accuracy at best 0.500, from \
                  0.456; chance is 0.500)"
             .into(),
     }));
     results
+}
+
+/// The finding that a method has no best strength, for this reason.
+#[cfg(test)]
+pub(crate) fn no_optimum(best: Tagged<OptimumFinding>, reason: &str) -> Tagged<NoOptimumFinding> {
+    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best;
+    let value = NoOptimumFinding {
+        method: v.method,
+        options: v.options,
+        layer: v.layer,
+        oracle: v.oracle,
+        oracle_layer: v.layer,
+        parameter: v.parameter,
+        reason: reason.into(),
+        paper: None,
+    };
+    Tagged { spec, model, seed, n, is_final, t, level, value }
 }

@@ -1,4 +1,4 @@
-//! The scores that runs are compared by.
+//! The scores that are compared between runs.
 
 use super::Results;
 use super::answer::{oracle_name, words};

@@ -4,7 +4,6 @@ use super::*;
 use crate::finding::TokensFinding;
 use crate::sample;
 use crate::scores_to_compare::numbers;
-use crate::verdict::NoOptimumFinding;
 
 /// Regression: the answer used to give the number of examples for S as that for C.
 #[test]
@@ -23,7 +22,7 @@ fn runs_are_compared_at_equal_strengths_if_one_has_no_best_strength() {
     let with = sample::results();
     let mut without = sample::results();
     let pgd = without.optima.iter().position(|o| o.value.method == "pgd").unwrap();
-    without.without = vec![none_of(without.optima.remove(pgd), "too few examples")];
+    without.without = vec![sample::no_optimum(without.optima.remove(pgd), "too few examples")];
     let both = lab::compared::common((&numbers(&with), &[]), (&numbers(&without), &[]));
     let names: Vec<&str> = both.iter().map(|c| c.a.name.as_str()).filter(|name| name.contains("PGD")).collect();
     assert_eq!(names.iter().filter(|name| name.starts_with("C of PGD at epsilon ")).count(), 5, "{names:?}");
@@ -32,22 +31,6 @@ fn runs_are_compared_at_equal_strengths_if_one_has_no_best_strength() {
     assert!(counts("C of PGD at") && !counts("S of PGD at") && !counts("R of PGD at"));
     let why = lab::compared::replacements(2, &both, |c| &c.b).unwrap();
     assert!(why.starts_with("Run 2 has no best strength for PGD (MLP oracle): too few examples."), "{why}");
-}
-
-/// The finding that a method has no best strength, for this reason.
-fn none_of(best: Tagged<OptimumFinding>, reason: &str) -> Tagged<NoOptimumFinding> {
-    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best;
-    let value = NoOptimumFinding {
-        method: v.method,
-        options: v.options,
-        layer: v.layer,
-        oracle: v.oracle,
-        oracle_layer: v.layer,
-        parameter: v.parameter,
-        reason: reason.into(),
-        paper: None,
-    };
-    Tagged { spec, model, seed, n, is_final, t, level, value }
 }
 
 #[test]
@@ -85,7 +68,7 @@ fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
     let mut results = sample::results();
     let best = ranked(&results, &Spec::shipped().models[0], OracleKind::Mlp)[0].clone();
     results.optima.clear();
-    results.without = vec![none_of(best, "balanced accuracy at best 0.500, from 0.283")];
+    results.without = vec![sample::no_optimum(best, "balanced accuracy at best 0.500, from 0.283")];
     let said = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
     assert!(!said(&results).contains("only"), "{}", said(&results));
     results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| (p.value.n_c, p.value.n_s) = (200, 31));

@@ -159,18 +159,7 @@ fn several_models_and_both_goals_are_decided_in_one_sentence_each() {
 fn a_goal_without_a_best_strength_is_named() {
     let mut results = sample::results();
     let at = results.optima.iter().position(|o| o.value.method == "pgd").unwrap();
-    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = results.optima[at].clone();
-    let value = crate::verdict::NoOptimumFinding {
-        method: v.method,
-        options: v.options,
-        layer: v.layer,
-        oracle: v.oracle,
-        oracle_layer: v.layer,
-        parameter: v.parameter,
-        reason: "too few examples".into(),
-        paper: None,
-    };
-    results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
+    results.without = vec![sample::no_optimum(results.optima[at].clone(), "too few examples")];
     results.optima.retain(|o| o.value.method == "inlp");
     let text = said(&results, &Spec::shipped());
     assert!(text.starts_with("Undecided: no method that sets a value has a best strength"), "{text}");

@@ -30,7 +30,7 @@ pub fn behaviour(
     let series: [(String, Quantity); 3] = [
         ("flips of the preferred form".into(), |b| Some(b.flip_rate)),
         ("probability of the correct form".into(), |b| Some(b.correct_after)),
-        (format!("1 / its rank among {forms} verb forms"), |b| b.told.as_ref().map(|t| t.rank_after)),
+        (format!("1 / rank of the correct form among {forms}"), |b| b.told.as_ref().map(|t| t.rank_after)),
     ];
     let mut layers: Vec<Layer> = Vec::new();
     for (k, (label, of)) in series.into_iter().enumerate() {

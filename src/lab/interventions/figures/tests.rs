@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::sample;
-use crate::verdict::NoOptimumFinding;
 use figure::{Format, Options, Scale, render};
 
 const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
@@ -25,11 +24,7 @@ fn caption_explains_held_out_scores() {
 fn caption_names_methods_without_best_strength() {
     let mut results = sample::results();
     let best = results.optima.iter().find(|o| o.value.method == "pgd" && o.value.oracle == OracleKind::Mlp).unwrap();
-    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best.clone();
-    let (method, options, reason) = (v.method, v.options, "too few examples".to_owned());
-    let (layer, oracle, oracle_layer, parameter) = (v.layer, v.oracle, v.layer, v.parameter);
-    let value = NoOptimumFinding { method, options, layer, oracle, oracle_layer, parameter, reason, paper: None };
-    results.without.push(Tagged { spec, model, seed, n, is_final, t, level, value });
+    results.without.push(sample::no_optimum(best.clone(), "too few examples"));
     let says = |results: &Results| {
         let curves = curves(results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None);
         let plane = pareto(results, None, "bert-mini", OracleKind::Mlp);

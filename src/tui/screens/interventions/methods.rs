@@ -39,7 +39,7 @@ const LEGEND_OF_TWO: &[&str] = &[
 
 /// Legend for a run without any best strength.
 const LEGEND_OF_NONE: &[&str] = &[
-    "C: the target changes; S: the kept property stays; R: both (harmonic mean); all on all examples, at the default strength.",
+    "C: the target changes; S: the kept property stays; R: both (harmonic mean). Scores are on all examples, at the default strength.",
     "C: target changes; S: kept property stays; R: both, on all examples",
 ];
 

@@ -3,7 +3,6 @@
 use super::results;
 use crate::panes::table::{Row, Table};
 use crate::state::State;
-use base::numbers::difference_places;
 use figure::layers::grouped;
 use labs::interval::beside;
 use labs::power::summary::{p_value, points};
@@ -31,14 +30,7 @@ pub(crate) fn table(state: &State) -> Table {
         let [a, a_interval, items] = accuracy(*n, "a");
         let [b, b_interval, _] = accuracy(*n, "b");
         let difference = match (a.1, b.1) {
-            (Some(x), Some(y)) => {
-                let [x, y] = [100.0 * x, 100.0 * y];
-                let text = match difference_places(x - y, [x, y], 1) {
-                    1 => points((x - y) / 100.0),
-                    places => format!("{:+.places$}", x - y),
-                };
-                (text, Some(x - y))
-            }
+            (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
         };
         // The row of the largest size shows the comparison with the user's test settings, if there is one.
