@@ -286,7 +286,7 @@ fn best_scores(
 }
 
 /// The number of test examples of a best strength: `n 2,400`.
-pub(crate) fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> String {
+fn counted(results: &Results, best: &Tagged<OptimumFinding>) -> String {
     let data = results.data.iter().find(|d| d.model == best.model);
     let texts = data.and_then(|d| d.value.tokens.as_ref()).map(|tokens| tokens.texts[2]);
     let noun = texts.map_or_else(String::new, |texts| format!(" tokens of {} texts", grouped(texts)));

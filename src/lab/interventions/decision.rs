@@ -5,7 +5,7 @@
 //! an interval contains the bar, nothing is decided.
 
 use super::Results;
-use super::answer::{GOALS, control, counted, goal_of, oracle_name, ranked, ranked_for, waits, words};
+use super::answer::{GOALS, control, goal_of, oracle_name, ranked, ranked_for, waits, words};
 use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::doubts::{beats, constant_answer, leak_after, reads_nothing};
 use super::finding::{OptimumFinding, ProbeRole};
@@ -97,9 +97,7 @@ pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (
             )
         }
     };
-    let mut bests = spec.models.iter().flat_map(|m| GOALS.map(|goal| ranked_for(results, m, oracle, goal)));
-    let n = bests.find_map(|order| order.first().map(|best| format!(" ({})", counted(results, best))));
-    (out, format!("Required by the {}{}: {needs}.", oracle_name(oracle), n.unwrap_or_default()))
+    (out, format!("Required by the {}: {needs}.", oracle_name(oracle)))
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.

@@ -274,7 +274,7 @@ fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
 #[test]
 fn the_answer_has_four_sentences_and_the_rest_is_evidence() {
     let answer = answer(&sample::results(), &Spec::shipped());
-    let begins = ["", "Removing it: ", "Required by the MLP oracle (n 2,400): ", "95 % intervals on held-out halves"];
+    let begins = ["", "Removing it: ", "Required by the MLP oracle: ", "95 % intervals on held-out halves"];
     assert!(
         answer.says.len() == 4 && answer.says.iter().zip(begins).all(|(text, begin)| text.starts_with(begin)),
         "{answer:?}"

@@ -45,8 +45,7 @@ fn the_first_sentence_is_yes_no_or_undecided_as_the_intervals_are() {
         let text = said(&results, &spec);
         assert!(text.starts_with(begins), "{text}");
         let bar = if begins.starts_with("Yes:") { ".90" } else { ".75" };
-        let required =
-            format!("Required by the MLP oracle (n 2,400): completeness C and selectivity S of at least {bar}.");
+        let required = format!("Required by the MLP oracle: completeness C and selectivity S of at least {bar}.");
         assert!(text.contains(&required), "{text}");
     }
 }
