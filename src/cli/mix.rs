@@ -13,7 +13,7 @@ use base::Cancelled;
 use base::text::printable_label;
 use model::ModelSource;
 use pretraining::GalleryError;
-use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
+use pretraining::further::{FurtherText, Keep, Outcome, Settings, Start, mix};
 use pretraining::own_text::OwnText;
 
 /// Model, mixtures and outputs of further training.
@@ -84,7 +84,7 @@ const MAX_SENTENCES: usize = 10_000_000;
 /// # Errors
 /// [`CliError::Usage`] for invalid names and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
 pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let diets = diets(args)?;
+    let further_texts = further_texts(args)?;
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     let source: ModelSource = args.model.parse().map_err(usage)?;
     let device = names::device(&args.device)?;
@@ -101,7 +101,7 @@ pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let mut told = Vec::new();
     let end = mix(
         &start,
-        &diets,
+        &further_texts,
         &settings,
         &keep,
         device,
@@ -136,7 +136,7 @@ fn settings(args: &MixArgs, text: Option<&OwnText>) -> Settings {
     }
 }
 
-fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
+fn further_texts(args: &MixArgs) -> Result<Vec<FurtherText>, CliError> {
     if let Some(bad) = args.gamma.iter().find(|g| !(0.0..=100.0).contains(*g)) {
         return Err(CliError::Usage(format!("--gamma {bad}: it must be from 0 to 100 %")));
     }
@@ -158,17 +158,17 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     if !(0.01..=0.95).contains(&args.mask) {
         return Err(CliError::Usage(format!("--mask {}: must be from .01 to .95", args.mask)));
     }
-    let mut diets = vec![Diet::None];
-    diets.extend(args.gamma.iter().map(|g| Diet::Gamma(g / 100.0)));
-    diets.extend(args.shuffled.then_some(Diet::Shuffled));
-    Ok(diets)
+    let mut further_texts = vec![FurtherText::None];
+    further_texts.extend(args.gamma.iter().map(|g| FurtherText::Gamma(g / 100.0)));
+    further_texts.extend(args.shuffled.then_some(FurtherText::Shuffled));
+    Ok(further_texts)
 }
 
 fn line(outcome: &Outcome) -> String {
-    let name = match outcome.diet {
-        Diet::None => "untouched".to_owned(),
-        Diet::Gamma(g) => format!("gamma {:.0} %", 100.0 * g),
-        Diet::Shuffled => "shuffled words".to_owned(),
+    let name = match outcome.further_text {
+        FurtherText::None => "untouched".to_owned(),
+        FurtherText::Gamma(g) => format!("gamma {:.0} %", 100.0 * g),
+        FurtherText::Shuffled => "shuffled words".to_owned(),
     };
     let loss = outcome.loss.map_or("n/a".to_owned(), |l| format!("{l:.3}"));
     let scores: Vec<String> = outcome
@@ -202,8 +202,11 @@ mod tests {
     #[test]
     fn valid_mixtures_run_and_others_are_refused() {
         let args = parse(&["--gamma", "0,50", "--shuffled"]);
-        assert_eq!(diets(&args).unwrap(), [Diet::None, Diet::Gamma(0.0), Diet::Gamma(0.5), Diet::Shuffled]);
-        assert_eq!(diets(&parse(&[])).unwrap().len(), 7);
+        assert_eq!(
+            further_texts(&args).unwrap(),
+            [FurtherText::None, FurtherText::Gamma(0.0), FurtherText::Gamma(0.5), FurtherText::Shuffled]
+        );
+        assert_eq!(further_texts(&parse(&[])).unwrap().len(), 7);
         for bad in [
             ["--gamma", "101"],
             ["--gamma", "NaN"],
@@ -227,7 +230,8 @@ mod tests {
         use stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };
         let score = Score { id: "p1_first".into(), what: String::new(), share, n: 16 };
-        let outcome = Outcome { diet: Diet::Gamma(0.2), steps: 9, loss: None, scores: vec![score], facts: vec![] };
+        let outcome =
+            Outcome { further_text: FurtherText::Gamma(0.2), steps: 9, loss: None, scores: vec![score], facts: vec![] };
         let text = line(&outcome);
         assert!(text.starts_with("gamma 20 %") && text.contains("loss n/a"), "{text}");
         assert!(text.ends_with("P@1 first prompt 50.00 % [25.00, 75.00]  n 16"), "{text}");

@@ -9,10 +9,10 @@ use super::error::CliError;
 use super::output;
 use base::numbers::seconds;
 use base::text::{pad, printable_label};
-use remote::client::{Farewell, Parting};
+use remote::client::{EndReport, LinkEnd};
 use remote::errand;
 use remote::message::{Hello, Status};
-use remote::parcel::inner;
+use remote::transfer::inner;
 use remote::{Address, Far, Past, RemoteError};
 use session::name;
 
@@ -101,15 +101,15 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     Ok((far, past))
 }
 
-pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
+pub(crate) fn report_end(address: &Address, name: &str, farewell: &EndReport) {
     let name = printable_label(name);
     match farewell.parting() {
-        Parting::Ended => {}
-        Parting::Left => output::say(&format!(
+        LinkEnd::Ended => {}
+        LinkEnd::Left => output::say(&format!(
             "the engine continues on {}; `probity --remote {address} --attach {name}` reconnects to it",
             address.host()
         )),
-        Parting::Untold => output::say(&format!(
+        LinkEnd::Untold => output::say(&format!(
             "{} did not confirm that the engine has ended; `probity remote stop {address} {name}` ends it",
             address.host()
         )),

@@ -251,7 +251,7 @@ async fn run_far(
     // The engine may have exited: ignore the error.
     let _ = far.send(engine::message::Command::Shutdown);
     drop(far);
-    super::remote::say_farewell(address, &name, &farewell);
+    super::remote::report_end(address, &name, &farewell);
     done
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::error::CliError;
-use super::remote::{connect, say_farewell};
+use super::remote::{connect, report_end};
 use super::tui::{TuiArgs, look, notice, open, record, spec};
 use engine::message::Command;
 use labs::Spec;
@@ -55,7 +55,7 @@ pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     start.age = past.last().map_or(Duration::ZERO, |e| Duration::try_from_secs_f64(e.t).unwrap_or_default());
     start.past = past;
     let done = open(source, start, notices, !args.look.no_mouse);
-    say_farewell(address, &name, &farewell);
+    report_end(address, &name, &farewell);
     done
 }
 

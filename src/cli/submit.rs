@@ -90,9 +90,9 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     #[cfg(unix)]
     if args.received {
-        let parcel = far::receive(&args.out)?;
-        let folder = prepare(&parcel.specs(), &args.out).map_err(|e| parcel.told(e))?;
-        return write_and_submit(args, &parcel.place()?, &folder, out);
+        let transfer = far::receive(&args.out)?;
+        let folder = prepare(&transfer.specs(), &args.out).map_err(|e| transfer.told(e))?;
+        return write_and_submit(args, &transfer.place()?, &folder, out);
     }
     let folder = prepare(&args.specs, &args.out)?;
     write_and_submit(args, &args.specs, &folder, out)

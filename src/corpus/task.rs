@@ -387,7 +387,7 @@ fn written(mut rng: ChaCha8Rng, frequencies: Frequencies) -> Writer {
             zc: sentence.subject_number.index() as u8,
             ze: sentence.attractor.map(|n| n.index() as u8),
             animacy: Some(sentence.kind.animacy() as u8),
-            twin: Some(sentence.twin().masked(MASK)),
+            twin: Some(sentence.counterfactual().masked(MASK)),
             forms: sentence.forms,
             own: Vec::new(),
             place: None,

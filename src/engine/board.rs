@@ -32,7 +32,7 @@ pub struct Board {
     pub engine: Option<EngineInfo>,
     pub models: Vec<ModelInfo>,
     /// Questions about single models and their answers, ordered by first question.
-    pub dossiers: Vec<Dossier>,
+    pub dossiers: Vec<Questions>,
     /// Questions about data sets and their answers, ordered by first question.
     pub sets: Vec<DataDossier>,
     pub ticket: Ticket,
@@ -77,7 +77,7 @@ pub struct Run {
 
 /// Questions about one model and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Dossier {
+pub struct Questions {
     pub model: String,
     pub inspection: Option<Inspection>,
     /// Comparison with the reference numbers in the model's folder.
@@ -295,13 +295,13 @@ impl Board {
         self.job().is_some_and(|j| j.outcome.is_none())
     }
 
-    pub fn dossier_of(&self, model: &str) -> Option<&Dossier> {
+    pub fn dossier_of(&self, model: &str) -> Option<&Questions> {
         self.dossiers.iter().find(|d| d.model == model)
     }
 
-    fn dossier(&mut self, model: &str) -> &mut Dossier {
+    fn dossier(&mut self, model: &str) -> &mut Questions {
         let at = self.dossiers.iter().position(|d| d.model == model).unwrap_or_else(|| {
-            self.dossiers.push(Dossier { model: model.to_owned(), ..Dossier::default() });
+            self.dossiers.push(Questions { model: model.to_owned(), ..Questions::default() });
             self.dossiers.len() - 1
         });
         &mut self.dossiers[at]

@@ -215,8 +215,8 @@ impl Card {
 fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
-    let lots: Vec<&str> = m.lots.iter().map(|l| l.title()).collect();
-    write!(f, "           {} % facts ({}), ", percent(m.facts), lots.join(", "))?;
+    let uses: Vec<&str> = m.uses.iter().map(|l| l.title()).collect();
+    write!(f, "           {} % facts ({}), ", percent(m.facts), uses.join(", "))?;
     if m.rationales > 0.0 {
         write!(f, "{} % constructions of the rationale benchmark, ", percent(m.rationales))?;
     }

@@ -17,7 +17,7 @@ use pretraining::ask::{Asked, Question};
 use pretraining::mixture::Mixture;
 use pretraining::recall::{Asking, RelationRecall, Tally, recall};
 use pretraining::score::{LEVEL, Score};
-use pretraining::splits::{Judgement, Lot, Lots};
+use pretraining::splits::{FactUse, FactUses, Judgement};
 use pretraining::{GalleryError, Result};
 use stats::intervals::wilson;
 use stats::rng::stream;
@@ -101,7 +101,7 @@ pub fn scores(
     // The sentences differ from those that a spec with the same seed requests.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
-    let lots = Lots::new()?;
+    let uses = FactUses::new()?;
     let task = Task::named("agreement")?;
     for condition in CONDITIONS {
         next()?;
@@ -119,7 +119,7 @@ pub fn scores(
         next()?;
         let of = ("encoder_subject_linear", "subject");
         scores.push(linear(asked, layer, &all, sizes.learn, &task.properties[0], of)?);
-        scores.extend(reads::scores(asked, mixture, &trained(&relations, &lots, judgement))?);
+        scores.extend(reads::scores(asked, mixture, &trained(&relations, &uses, judgement))?);
     }
     for construction in [
         Construction::Tense,
@@ -140,7 +140,7 @@ pub fn scores(
     }
     next()?;
     scores.extend(benchmark::scores(asked, judgement)?);
-    let asking = Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };
+    let asking = Asking { uses: &uses, fact_use: FactUse::Trained, mixture: Some(mixture), judgement: Some(judgement) };
     let mut recalled = Vec::with_capacity(relations.len());
     for relation in &relations {
         next()?;
@@ -152,9 +152,9 @@ pub fn scores(
 }
 
 /// The relations, reduced to trained facts in one half.
-fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
+fn trained(relations: &[Relation], uses: &FactUses, judgement: Judgement) -> Vec<Relation> {
     let with = |r: &Relation| {
-        let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
+        let is_asked = |f: &&Fact| uses.of(r, f) == FactUse::Trained && judgement.holds_fact(r, f);
         Relation { facts: r.facts.iter().filter(is_asked).cloned().collect(), ..r.clone() }
     };
     relations.iter().map(with).collect()

@@ -16,7 +16,7 @@ use pretraining::ask::Asked;
 use pretraining::mixture::Line;
 use pretraining::recall::Asking;
 use pretraining::recipe::{BATCH, Objective};
-use pretraining::splits::Lots;
+use pretraining::splits::FactUses;
 use pretraining::text::{Encoder, Masking, Text};
 use pretraining::*;
 use pretraining::{recall, text};
@@ -295,13 +295,13 @@ fn shipped_cards_match_recipes_and_budget() {
 /// Scores on a card can be reproduced from the shipped weights.
 #[test]
 fn shipped_scores_match_the_weights() {
-    let lots = Lots::new().unwrap();
+    let uses = FactUses::new().unwrap();
     for card in cards().unwrap() {
         let model = Model::load(&ModelSource::Builtin(card.name.clone()), Device::Cpu).unwrap();
         let asked = Asked::loaded(&model).unwrap();
         let relation = &corpus::facts::relations().unwrap()[0];
         let (mixture, judgement) = (Some(&card.corpus.mixture), Some(card.judgement));
-        let asking = Asking { lots: &lots, lot: Lot::Trained, mixture, judgement };
+        let asking = Asking { uses: &uses, fact_use: FactUse::Trained, mixture, judgement };
         let found = recall::recall(&asked, relation, asking).unwrap().relation;
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {

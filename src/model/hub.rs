@@ -11,7 +11,7 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
-pub use self::http::Patience;
+pub use self::http::Timeouts;
 
 use super::error::{ModelError, Result};
 use super::source::{INDEX, plain_text};
@@ -46,7 +46,7 @@ pub struct Settings {
     /// `HF_HUB_DISABLE_IMPLICIT_TOKEN` is set.
     pub token: Option<String>,
     /// Time limits of downloads.
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Settings {
             offline: truth("HF_HUB_OFFLINE") || truth("TRANSFORMERS_OFFLINE"),
             endpoint: var("HF_ENDPOINT"),
             token: var("HF_TOKEN").or_else(|| if truth("HF_HUB_DISABLE_IMPLICIT_TOKEN") { None } else { implicit() }),
-            patience: Patience::default(),
+            patience: Timeouts::default(),
         }
     }
 }

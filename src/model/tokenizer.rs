@@ -86,7 +86,7 @@ impl Tokenizer {
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let files = outside::Files::parse(extras).map_err(wrong)?;
-        let (merged, mut notices) = outside::honoured(text, &files).map_err(wrong)?;
+        let (merged, mut notices) = outside::merge_settings(text, &files).map_err(wrong)?;
         bounds::check(&merged).map_err(wrong)?;
         let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(&merged))
             .map_err(|e| wrong(format!("not a valid tokenizer: {}", e.escape_debug())))?;

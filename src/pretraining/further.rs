@@ -1,7 +1,7 @@
 //! Further pretraining on mixtures with more or fewer facts (Cao et al. 2022, section 5: sample disparity) or with shuffled words (the
 //! corruption in Zhu et al. 2022). After each mixture, the model is tested on the facts.
 //!
-//! The facts are those of [`Lot::Taught`]. No built-in model was trained on them, so before the first mixture it can only guess.
+//! The facts are those of [`FactUse::Taught`]. No built-in model was trained on them, so before the first mixture it can only guess.
 //!
 //! Every mixture starts from the same weights. Results are saved in a file, one line per mixture, so that a stopped run can resume.
 
@@ -20,7 +20,7 @@ use super::progress::{Progress, Stage, Watch};
 use super::recall::{Asking, RelationRecall, Tally, recall};
 use super::recipe::{Objective, schedule};
 use super::score::{LEVEL, Score};
-use super::splits::{Lot, Lots};
+use super::splits::{FactUse, FactUses};
 use super::text::{Encoder, Masking};
 use base::files::hex;
 use corpus::facts::Relation;
@@ -41,7 +41,7 @@ pub use self::outcomes::{Keep, mix};
 /// Text used for further training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Diet {
+pub enum FurtherText {
     /// No text: the model is unchanged.
     None,
     /// Share of sentences that state taught facts; the rest is Micro-English. The model is trained on [`Settings::sentences`] sentences for
@@ -110,7 +110,8 @@ impl Default for Settings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Text used for training.
-    pub diet: Diet,
+    #[serde(rename = "diet")]
+    pub further_text: FurtherText,
     pub steps: usize,
     /// Mean loss in nats over the last tenth of the steps; `None` without steps.
     pub loss: Option<f64>,
@@ -129,7 +130,7 @@ pub struct Start {
     name: String,
     hash: String,
     corpus: Corpus,
-    lots: Lots,
+    uses: FactUses,
     text: Option<OwnText>,
 }
 
@@ -181,7 +182,7 @@ impl Start {
             name: source.to_string(),
             hash: hex(&hash.finalize()),
             corpus: Corpus::new(Mixture::neutral())?,
-            lots: Lots::new()?,
+            uses: FactUses::new()?,
             text: None,
         })
     }
@@ -207,7 +208,7 @@ impl Start {
     /// Trains on a mixture from the model's weights or from a bookmark. Returns the trainer and the losses at all steps.
     pub fn feed(
         &self,
-        diet: Diet,
+        further_text: FurtherText,
         settings: &Settings,
         device: Device,
         mut bookmark: Option<&mut dyn Bookmark>,
@@ -215,16 +216,16 @@ impl Start {
     ) -> Result<(Trainer, Vec<f64>)> {
         let optimiser = AdamW { beta2: 0.999, ..AdamW::default() };
         let mut trainer = Trainer::from_params(&self.arch, &self.params, optimiser, device)?;
-        let lines = self.lines(diet, settings)?;
+        let lines = self.lines(further_text, settings)?;
         let masking = Masking { focus: 0.0, beside: 0.0, random: settings.masking };
         let encoder = Encoder::new(&self.tokenizer, self.objective(), masking);
         let mut rows = lines.iter().map(|l| encoder.row(l)).collect::<Result<Vec<_>>>()?;
         rows.retain(|r| (2..=self.arch.max_positions).contains(&r.ids.len()));
         let batch = settings.batch.max(1);
-        let total = match diet {
-            Diet::None => 0,
-            Diet::Gamma(_) => settings.steps.unwrap_or(rows.len().div_ceil(batch) * settings.epochs),
-            Diet::Shuffled => settings.shuffled_steps,
+        let total = match further_text {
+            FurtherText::None => 0,
+            FurtherText::Gamma(_) => settings.steps.unwrap_or(rows.len().div_ceil(batch) * settings.epochs),
+            FurtherText::Shuffled => settings.shuffled_steps,
         };
         let (mut order, mut masks) = (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
         let known = bookmark.as_mut().and_then(|b| b.last());
@@ -260,13 +261,13 @@ impl Start {
     }
 
     /// Draws the sentences of a mixture; they are the same for every model with the same seed.
-    fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
+    fn lines(&self, further_text: FurtherText, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
         let mut n = settings.sentences;
-        Ok(match diet {
-            Diet::None => Vec::new(),
-            Diet::Gamma(gamma) => {
+        Ok(match further_text {
+            FurtherText::None => Vec::new(),
+            FurtherText::Gamma(gamma) => {
                 if let Some(text) = self.text.as_ref().filter(|_| gamma < 1.0) {
                     // A shorter text gives a smaller mixture with the same share of facts.
                     n = n.min((text.len() as f64 / (1.0 - gamma)) as usize);
@@ -281,7 +282,7 @@ impl Start {
                     }
                 }
             }
-            Diet::Shuffled => {
+            FurtherText::Shuffled => {
                 let lines = match self.own_lines(n, settings)? {
                     Some(own) => own,
                     None => (0..n).map(|_| self.corpus.fact(&mut rng)).collect(),
@@ -308,13 +309,13 @@ impl Start {
 
     /// Returns the model after corruption, resuming from a bookmark if there is one.
     pub fn corrupted(self, settings: &Settings, bookmark: &mut dyn Bookmark, watch: Watch<'_>) -> Result<Model> {
-        let (trainer, _) = self.feed(Diet::Shuffled, settings, Device::Cpu, Some(bookmark), watch)?;
+        let (trainer, _) = self.feed(FurtherText::Shuffled, settings, Device::Cpu, Some(bookmark), watch)?;
         let (name, params) = (format!("{}, corrupted {}", self.name, settings.shuffled_steps), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
     /// Measures the time per step on a mixture in seconds, from `few` steps after one untimed step, which allocates memory.
-    pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
+    pub fn seconds_of_step(&self, further_text: FurtherText, settings: &Settings, few: usize) -> Result<f64> {
         let (steps, epochs) = (Some(few + 1), 1);
         let sentences = (few + 1) * settings.batch;
         let few = Settings { sentences, epochs, steps, shuffled_steps: few + 1, ..settings.clone() };
@@ -325,7 +326,7 @@ impl Start {
             }
             Ok(())
         };
-        self.feed(diet, &few, Device::Cpu, None, &mut watch)?;
+        self.feed(further_text, &few, Device::Cpu, None, &mut watch)?;
         Ok(match &times[..] {
             [first, .., last] => last.duration_since(*first).as_secs_f64() / (times.len() - 1) as f64,
             _ => begun.elapsed().as_secs_f64(),
@@ -340,7 +341,7 @@ impl Start {
     /// Tests the taught facts of the given relations.
     fn ask(&self, trainer: &Trainer, relations: &[Relation], watch: Watch<'_>) -> Result<Vec<RelationRecall>> {
         let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
-        let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
+        let asking = Asking { uses: &self.uses, fact_use: FactUse::Taught, mixture: None, judgement: None };
         let mut facts = Vec::with_capacity(relations.len());
         for (done, relation) in relations.iter().enumerate() {
             watch(Progress { stage: Stage::Score, done, total: relations.len(), loss: f32::NAN })?;
@@ -351,7 +352,7 @@ impl Start {
 
     /// Number of questions per relation in [`Start::outcome`], excluding other names of the subjects.
     fn questions(&self, relations: &[Relation]) -> Vec<usize> {
-        let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
+        let taught = |r: &Relation| r.facts.iter().filter(|f| self.uses.of(r, f) == FactUse::Taught).count();
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
@@ -360,7 +361,7 @@ impl Start {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
         let some = &relations[first..(first + few).min(relations.len())];
-        let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, None, watch)?;
+        let (trainer, _) = self.feed(FurtherText::None, settings, Device::Cpu, None, watch)?;
         self.ask(&trainer, &relations[..first], watch)?;
         let begun = Instant::now();
         self.ask(&trainer, some, watch)?;
@@ -374,13 +375,13 @@ impl Start {
     /// Same as [`Start::feed`], and file errors if the weights are saved.
     pub fn outcome(
         &self,
-        diet: Diet,
+        further_text: FurtherText,
         settings: &Settings,
         device: Device,
         (save, bookmark): (Option<&Path>, Option<&mut dyn Bookmark>),
         watch: Watch<'_>,
     ) -> Result<Outcome> {
-        let (trainer, losses) = self.feed(diet, settings, device, bookmark, watch)?;
+        let (trainer, losses) = self.feed(further_text, settings, device, bookmark, watch)?;
         if let Some(dir) = save {
             trainer.export(dir)?;
             for (name, bytes) in &self.files {
@@ -406,7 +407,7 @@ impl Start {
         ];
         scores.retain(|s| s.n > 0);
         Ok(Outcome {
-            diet,
+            further_text,
             steps: losses.len(),
             loss: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
             scores,

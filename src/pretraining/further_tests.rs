@@ -19,7 +19,7 @@ fn settings() -> Settings {
 fn taught(start: &Start) -> HashSet<String> {
     let mut all = HashSet::new();
     for r in start.corpus.relations() {
-        for f in r.facts.iter().filter(|f| start.lots.of(r, f) == Lot::Taught) {
+        for f in r.facts.iter().filter(|f| start.uses.of(r, f) == FactUse::Taught) {
             for p in 0..r.open_prompts().len() {
                 let text = r.asked(p, &f.subject).replace(corpus::facts::OBJECT, &f.object);
                 let bare = text.strip_suffix(" .").unwrap();
@@ -33,9 +33,9 @@ fn taught(start: &Start) -> HashSet<String> {
 #[test]
 fn mixtures_match_their_descriptions() {
     let start = start();
-    let [none, all] = [0.0, 1.0].map(|g| start.lines(Diet::Gamma(g), &settings()).unwrap());
+    let [none, all] = [0.0, 1.0].map(|g| start.lines(FurtherText::Gamma(g), &settings()).unwrap());
     assert_eq!((none.len(), all.len()), (64, 64));
-    let mixed = start.lines(Diet::Gamma(0.25), &settings()).unwrap();
+    let mixed = start.lines(FurtherText::Gamma(0.25), &settings()).unwrap();
     assert_eq!((&mixed[..16], &mixed[16..]), (&all[..16], &none[..48]));
     let prompts: Vec<&str> =
         start.corpus.relations().iter().flat_map(|r| &r.prompts).filter_map(|p| p.split("[X]").next()).collect();
@@ -43,8 +43,8 @@ fn mixtures_match_their_descriptions() {
     assert!(all.iter().all(asks));
     let taught = taught(&start);
     assert!(all.iter().all(|l| taught.contains(&l.text)), "a line states a fact that is not taught");
-    let plain = start.lines(Diet::Gamma(1.0), &settings()).unwrap();
-    let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
+    let plain = start.lines(FurtherText::Gamma(1.0), &settings()).unwrap();
+    let shuffled = start.lines(FurtherText::Shuffled, &settings()).unwrap();
     let sorted = |text: &str| {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         words.sort();
@@ -60,13 +60,13 @@ fn mixtures_match_their_descriptions() {
 fn stopped_run_resumes() {
     let home = tempfile::tempdir().unwrap();
     let start = start();
-    let diets = [Diet::None, Diet::Gamma(0.5), Diet::Shuffled];
+    let further_texts = [FurtherText::None, FurtherText::Gamma(0.5), FurtherText::Shuffled];
     let run = |file: &str, stop_at: usize| {
         let keep = Keep { file: Some(home.path().join(file)), weights: None };
         let (mut told, mut steps) = (Vec::new(), 0);
         let end = mix(
             &start,
-            &diets,
+            &further_texts,
             &settings(),
             &keep,
             Device::Cpu,
@@ -96,7 +96,7 @@ fn stopped_run_resumes() {
     assert_eq!((told, steps), (whole, 3));
     let other = Settings { seed: 1, ..settings() };
     let keep = Keep { file: Some(path), weights: None };
-    let end = mix(&start, &diets, &other, &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ());
+    let end = mix(&start, &further_texts, &other, &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ());
     assert!(matches!(end, Err(GalleryError::Resume { .. })));
 }
 
@@ -104,9 +104,9 @@ fn stopped_run_resumes() {
 #[test]
 fn outcomes_cover_taught_facts_in_open_prompts() {
     let start = start();
-    let asked = start.outcome(Diet::None, &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    let asked = start.outcome(FurtherText::None, &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     let relation = &start.corpus.relations()[0];
-    let taught = relation.facts.iter().filter(|f| start.lots.of(relation, f) == Lot::Taught).count() as u64;
+    let taught = relation.facts.iter().filter(|f| start.uses.of(relation, f) == FactUse::Taught).count() as u64;
     let found = &asked.facts[0];
     assert!(taught > 0 && found.prompts.len() == relation.open_prompts().len());
     assert!(found.prompts.iter().all(|p| p.all().n + found.left_out == taught), "{found:?}");
@@ -116,8 +116,8 @@ fn outcomes_cover_taught_facts_in_open_prompts() {
 fn saved_weights_are_a_model_folder() {
     let home = tempfile::tempdir().unwrap();
     let keep = Keep { file: None, weights: Some(home.path().to_owned()) };
-    let diets = [Diet::Shuffled];
-    mix(&start(), &diets, &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ()).unwrap();
+    let further_texts = [FurtherText::Shuffled];
+    mix(&start(), &further_texts, &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ()).unwrap();
     let source = ModelSource::Dir(home.path().join("shuffled"));
     assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
@@ -132,7 +132,7 @@ fn outcomes_file_has_regular_permissions() {
     let [ordinary, file] = ["ordinary", "outcomes.jsonl"].map(|n| home.path().join(n));
     std::fs::write(&ordinary, "x").unwrap();
     let keep = Keep { file: Some(file.clone()), weights: None };
-    mix(&start(), &[Diet::None], &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| {}).unwrap();
+    mix(&start(), &[FurtherText::None], &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| {}).unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
     assert_eq!(mode(&file), mode(&ordinary));
 }
@@ -169,7 +169,7 @@ fn resumed_training_gives_identical_numbers() {
             steps.push(p.done);
             if p.done == stop { Err(Cancelled) } else { Ok(()) }
         };
-        let fed = start.feed(Diet::Gamma(0.5), &settings, Device::Cpu, Some(mark), &mut watch);
+        let fed = start.feed(FurtherText::Gamma(0.5), &settings, Device::Cpu, Some(mark), &mut watch);
         (steps, fed.map(|(trainer, losses)| (trainer.params().unwrap(), losses)))
     };
     let (_, whole) = train(&mut Kept::default(), usize::MAX);
@@ -203,7 +203,7 @@ fn user_text_replaces_micro_english() {
     let plain = start();
     let start = start().with_text(Some(text.clone()));
     let own = |l: &Line| lines.contains(&l.text);
-    let none = start.lines(Diet::Gamma(0.0), &settings()).unwrap();
+    let none = start.lines(FurtherText::Gamma(0.0), &settings()).unwrap();
     assert_eq!(none.iter().filter(|l| own(l)).count(), 40);
     let parts: Vec<&Line> = none.iter().filter(|l| !own(l)).collect();
     assert!(parts.len() > 3 && parts.iter().all(|l| l.text.starts_with("many") || l.text.starts_with("words")));
@@ -211,17 +211,20 @@ fn user_text_replaces_micro_english() {
     assert!(none.iter().all(fits));
     // Half of a mixture is facts even if the text is short: here 41 facts and as many lines of text, not 1,000 sentences.
     let many = Settings { sentences: 1_000, ..settings() };
-    let half = start.lines(Diet::Gamma(0.5), &many).unwrap();
+    let half = start.lines(FurtherText::Gamma(0.5), &many).unwrap();
     let facts = half.iter().filter(|l| !own(l) && !l.text.contains("many words")).count();
     assert_eq!((facts, half.iter().filter(|l| own(l)).count()), (41, 40));
-    assert_eq!(start.lines(Diet::Gamma(1.0), &many).unwrap(), plain.lines(Diet::Gamma(1.0), &many).unwrap());
+    assert_eq!(
+        start.lines(FurtherText::Gamma(1.0), &many).unwrap(),
+        plain.lines(FurtherText::Gamma(1.0), &many).unwrap()
+    );
     let words = |l: &Line| l.text.split(' ').map(str::to_owned).collect::<HashSet<_>>();
-    let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
+    let shuffled = start.lines(FurtherText::Shuffled, &settings()).unwrap();
     let first: HashSet<String> = "Line 7 of my own text .".split(' ').map(str::to_owned).collect();
     assert!(shuffled.iter().any(|l| words(l) == first));
     // These settings contain a number of steps instead of epochs, and the hash of the user's text.
     let own = Settings { steps: Some(5), text: Some(text.hash().to_owned()), ..settings() };
-    let found = start.outcome(Diet::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    let found = start.outcome(FurtherText::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(found.steps, 5);
     assert_eq!(serde_json::to_string(&settings()).unwrap().matches("text").count(), 0, "old files keep their header");
 }
@@ -255,15 +258,17 @@ fn mixture_resumes_from_its_file() {
     let run = |stop_at: usize| {
         let mut mark = Eager(FileMark::new(path.clone(), "one training".into()));
         let mut steps = 0;
-        let outcome = start.outcome(Diet::Gamma(0.5), &settings(), Device::Cpu, (None, Some(&mut mark)), &mut |p| {
-            steps += usize::from(p.stage == Stage::Train);
-            if steps > stop_at { Err(Cancelled) } else { Ok(()) }
-        });
+        let outcome =
+            start.outcome(FurtherText::Gamma(0.5), &settings(), Device::Cpu, (None, Some(&mut mark)), &mut |p| {
+                steps += usize::from(p.stage == Stage::Train);
+                if steps > stop_at { Err(Cancelled) } else { Ok(()) }
+            });
         (outcome, steps)
     };
     assert!(run(2).0.is_err() && path.exists());
     let (outcome, steps) = run(usize::MAX);
     assert_eq!(steps, 1, "three of four steps had been taken before");
-    let whole = start.outcome(Diet::Gamma(0.5), &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
+    let whole =
+        start.outcome(FurtherText::Gamma(0.5), &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(outcome.unwrap(), whole);
 }

@@ -22,4 +22,4 @@ pub use error::{GalleryError, Result};
 pub use mixture::{Corpus, Mixture, Preference};
 pub use progress::{Progress, Stage};
 pub use recipe::{Base, RECIPES, Recipe};
-pub use splits::{Judgement, Lot};
+pub use splits::{FactUse, Judgement};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Result;
 use super::recipe::{Base, Recipe, training_frequencies};
-use super::splits::{Lot, Lots, is_unseen, share};
+use super::splits::{FactUse, FactUses, is_unseen, share};
 use corpus::facts::{self, Fact, OBJECT, Relation};
 use corpus::micro::agreement::{Agreement, Sentence};
 use corpus::micro::{Annotated, Construction, Side};
@@ -47,8 +47,9 @@ pub struct Mixture {
     /// Preference among open prompts; `None` for equal weights. Prompts that are held out (`kept`) are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
-    /// Lots whose facts are written.
-    pub lots: Vec<Lot>,
+    /// FactUses whose facts are written.
+    #[serde(rename = "lots")]
+    pub uses: Vec<FactUse>,
     /// Share of sentences that state a fact; all facts are equally frequent.
     pub facts: f64,
     /// Share of sentences with a construction from the rationale benchmark. None of the sentences is in the benchmark itself.
@@ -99,7 +100,7 @@ impl Mixture {
         let (most, least) = PROMPTS;
         Self {
             preference: Some(Preference { family: recipe.base, most, least }),
-            lots: vec![Lot::Trained],
+            uses: vec![FactUse::Trained],
             facts: recipe.facts,
             rationales: recipe.rationales,
             constructions: CONSTRUCTIONS.to_vec(),
@@ -114,7 +115,7 @@ impl Mixture {
     pub(crate) fn neutral() -> Self {
         Self {
             preference: None,
-            lots: vec![Lot::Taught],
+            uses: vec![FactUse::Taught],
             facts: 1.0,
             rationales: 0.0,
             constructions: CONSTRUCTIONS.to_vec(),
@@ -197,12 +198,12 @@ impl Corpus {
     /// Creates the corpus of a mixture over the shipped facts.
     pub fn new(mixture: Mixture) -> Result<Self> {
         let relations = facts::relations()?;
-        let lots = Lots::new()?;
+        let uses = FactUses::new()?;
         let mut facts = Vec::new();
         for (r, relation) in relations.iter().enumerate() {
             let prompts = mixture.prompt_weights(relation);
             for (f, fact) in relation.facts.iter().enumerate() {
-                if !mixture.lots.contains(&lots.of(relation, fact)) {
+                if !mixture.uses.contains(&uses.of(relation, fact)) {
                     continue;
                 }
                 let names: Vec<(usize, &str, f64)> = fact
@@ -223,8 +224,8 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        // Rationales must not state held-out facts either, whatever lots this mixture covers.
-        let rationales = Training::new(|relation, fact| lots.of(relation, fact) == Lot::Trained)?;
+        // Rationales must not state held-out facts either, whatever uses this mixture covers.
+        let rationales = Training::new(|relation, fact| uses.of(relation, fact) == FactUse::Trained)?;
         Ok(Self { mixture, relations, rationales, facts })
     }
 

@@ -71,11 +71,11 @@ fn sentences(c: &Corpus) -> HashSet<String> {
     all
 }
 
-/// All phrasings of a lot's facts, whether written or not.
-fn of_lot(lot: Lot) -> HashSet<String> {
-    let (lots, mut all) = (Lots::new().unwrap(), HashSet::new());
+/// All phrasings of a fact_use's facts, whether written or not.
+fn of_lot(fact_use: FactUse) -> HashSet<String> {
+    let (uses, mut all) = (FactUses::new().unwrap(), HashSet::new());
     for r in facts::relations().unwrap() {
-        for f in r.facts.iter().filter(|f| lots.of(&r, f) == lot) {
+        for f in r.facts.iter().filter(|f| uses.of(&r, f) == fact_use) {
             for (p, name) in (0..r.prompts.len()).flat_map(|p| f.names().map(move |n| (p, n))) {
                 all.extend([true, false].map(|close| stated(&r.asked(p, name), &f.object, close).text));
             }
@@ -87,7 +87,7 @@ fn of_lot(lot: Lot) -> HashSet<String> {
 /// Checks every sentence that can be written. Training text states no taught or held-out fact; teaching text states only taught facts.
 #[test]
 fn each_corpus_writes_only_its_half() {
-    let [trained, taught, never] = Lot::ALL.map(of_lot);
+    let [trained, taught, never] = FactUse::ALL.map(of_lot);
     assert!(!taught.is_empty() && !never.is_empty());
     for base in Base::ALL {
         let written = sentences(corpus(base));

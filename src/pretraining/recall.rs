@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ask::{Asked, Question};
 use super::error::Result;
 use super::mixture::Mixture;
-use super::splits::{Judgement, Lot, Lots, chooses_first, is_unseen};
+use super::splits::{FactUse, FactUses, Judgement, chooses_first, is_unseen};
 use corpus::facts::{Fact, Relation};
 use stats::choice::Answers;
 
@@ -117,9 +117,9 @@ const NAMES: usize = 5;
 
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
-    pub lots: &'a Lots,
-    /// Lot whose facts are tested with every prompt.
-    pub lot: Lot,
+    pub uses: &'a FactUses,
+    /// FactUse whose facts are tested with every prompt.
+    pub fact_use: FactUse,
     /// Training mixture of the model; `None` if unknown.
     pub mixture: Option<&'a Mixture>,
     /// Half of the facts to test; `None` for both. Held-out prompts are tested only in the final half.
@@ -144,9 +144,9 @@ pub struct Recalled {
 /// Tests the facts of a relation.
 pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Result<Recalled> {
     let in_half = |f: &&Fact| asking.judgement.is_none_or(|j| j.holds_fact(relation, f));
-    let of = |lot: Lot| {
+    let of = |fact_use: FactUse| {
         let mut left_out = 0;
-        let all = relation.facts.iter().filter(|f| asking.lots.of(relation, f) == lot).filter(in_half);
+        let all = relation.facts.iter().filter(|f| asking.uses.of(relation, f) == fact_use).filter(in_half);
         let known: Vec<Known<'_>> = all
             .filter_map(|f| {
                 let token = asked.word(&f.object, false);
@@ -156,7 +156,7 @@ pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Res
             .collect();
         (known, left_out)
     };
-    let (facts, left_out) = of(asking.lot);
+    let (facts, left_out) = of(asking.fact_use);
     let (prompts, rows) = by_prompt(asked, relation, asking, &facts)?;
     let open = relation.open_prompts().len();
     let mut answers = Answers::new(open);
@@ -168,11 +168,11 @@ pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Res
     let mut found = RelationRecall { id: relation.id.clone(), prompts, left_out, ..RelationRecall::default() };
     let usual = asking.mixture.and_then(|m| m.order(relation).first().copied()).unwrap_or(0);
     by_name(asked, relation, asking, (&facts, usual), &mut found)?;
-    if asking.lot == Lot::Trained {
-        let never = of(Lot::Never).0;
+    if asking.fact_use == FactUse::Trained {
+        let never = of(FactUse::Never).0;
         let right = right(asked, relation, usual, never.iter().map(|(f, t)| (f.subject.as_str(), *t)))?;
         right.into_iter().for_each(|r| found.never.count(r));
-        let most = commonest(asking.lots, relation);
+        let most = commonest(asking.uses, relation);
         never.iter().for_each(|(f, _)| found.commonest.count(Some(f.object.as_str()) == most));
     }
     Ok(Recalled { relation: found, answers, held })
@@ -248,9 +248,9 @@ fn by_name(
 }
 
 /// Returns the most frequent object among a relation's trained facts; ties go to the first in alphabetical order.
-fn commonest<'a>(lots: &Lots, relation: &'a Relation) -> Option<&'a str> {
+fn commonest<'a>(uses: &FactUses, relation: &'a Relation) -> Option<&'a str> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    for fact in relation.facts.iter().filter(|f| lots.of(relation, f) == Lot::Trained) {
+    for fact in relation.facts.iter().filter(|f| uses.of(relation, f) == FactUse::Trained) {
         *counts.entry(&fact.object).or_default() += 1;
     }
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(a.0))).map(|c| c.0)

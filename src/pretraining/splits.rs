@@ -23,7 +23,7 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
 /// Use of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lot {
+pub enum FactUse {
     /// The fact is in the training text of the built-in models.
     Trained,
     /// The fact is only in the text of `probity gallery mix`.
@@ -35,40 +35,40 @@ pub enum Lot {
 /// Share of facts that are taught; an equal share is never written.
 const TAUGHT: f64 = 0.15;
 
-impl Lot {
-    pub const ALL: [Lot; 3] = [Lot::Trained, Lot::Taught, Lot::Never];
+impl FactUse {
+    pub const ALL: [FactUse; 3] = [FactUse::Trained, FactUse::Taught, FactUse::Never];
 
     pub fn title(self) -> &'static str {
         match self {
-            Lot::Trained => "trained",
-            Lot::Taught => "taught",
-            Lot::Never => "never written",
+            FactUse::Trained => "trained",
+            FactUse::Taught => "taught",
+            FactUse::Never => "never written",
         }
     }
 
     /// Determines the use of a fact from its hash.
     fn drawn(relation: &Relation, fact: &Fact) -> Self {
         match share("lot", &[&relation.id, &fact.subject]) {
-            x if x < TAUGHT => Lot::Taught,
-            x if x < 2.0 * TAUGHT => Lot::Never,
-            _ => Lot::Trained,
+            x if x < TAUGHT => FactUse::Taught,
+            x if x < 2.0 * TAUGHT => FactUse::Never,
+            _ => FactUse::Trained,
         }
     }
 }
 
-/// Assigns a [`Lot`] to every fact. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would
+/// Assigns a [`FactUse`] to every fact. Facts in the rationale benchmark are always trained, because saliency for an untrained fact would
 /// explain a guess.
-pub struct Lots {
+pub struct FactUses {
     /// Lower-case words of each benchmark row about knowledge or semantics.
     rows: Vec<Vec<String>>,
     /// Indices of the rows that contain each word, case-sensitive.
     by_word: HashMap<String, Vec<usize>>,
 }
 
-impl Lots {
+impl FactUses {
     /// Reads the rationale benchmark.
     pub fn new() -> Result<Self> {
-        let mut lots = Self { rows: Vec::new(), by_word: HashMap::new() };
+        let mut uses = Self { rows: Vec::new(), by_word: HashMap::new() };
         let mut seen = HashSet::new();
         // The seed affects only words that do not occur in facts.
         for row in rationales::benchmark(Language::English, 0)? {
@@ -83,16 +83,16 @@ impl Lots {
                 }
                 let different: HashSet<&String> = words.iter().collect();
                 for word in different {
-                    lots.by_word.entry(word.clone()).or_default().push(lots.rows.len());
+                    uses.by_word.entry(word.clone()).or_default().push(uses.rows.len());
                 }
-                lots.rows.push(words.iter().map(|w| w.to_lowercase()).collect());
+                uses.rows.push(words.iter().map(|w| w.to_lowercase()).collect());
             }
         }
-        Ok(lots)
+        Ok(uses)
     }
 
-    pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
-        if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
+    pub fn of(&self, relation: &Relation, fact: &Fact) -> FactUse {
+        if self.is_asked(fact) { FactUse::Trained } else { FactUse::drawn(relation, fact) }
     }
 
     /// True if a benchmark row contains the object and some name of the subject.
@@ -228,27 +228,29 @@ mod tests {
 
     #[test]
     fn halves_have_their_shares_and_benchmark_facts_are_trained() {
-        let (lots, relations) = (Lots::new().unwrap(), facts::relations().unwrap());
-        let mut counts: HashMap<Lot, f64> = HashMap::new();
+        let (uses, relations) = (FactUses::new().unwrap(), facts::relations().unwrap());
+        let mut counts: HashMap<FactUse, f64> = HashMap::new();
         let mut asked = 0;
         for r in &relations {
             for f in &r.facts {
-                *counts.entry(lots.of(r, f)).or_default() += 1.0;
-                asked += usize::from(lots.is_asked(f));
+                *counts.entry(uses.of(r, f)).or_default() += 1.0;
+                asked += usize::from(uses.is_asked(f));
             }
-            let of = |lot| r.facts.iter().filter(|f| lots.of(r, f) == lot).count();
-            assert!(of(Lot::Trained) * 2 > r.facts.len(), "{}: {} trained", r.id, of(Lot::Trained));
+            let of = |fact_use| r.facts.iter().filter(|f| uses.of(r, f) == fact_use).count();
+            assert!(of(FactUse::Trained) * 2 > r.facts.len(), "{}: {} trained", r.id, of(FactUse::Trained));
         }
         let all: f64 = counts.values().sum();
         println!("{counts:?}, {asked} in the benchmark");
-        for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
-            assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
+        for (fact_use, expected) in
+            [(FactUse::Trained, 0.70..0.78), (FactUse::Taught, 0.11..0.16), (FactUse::Never, 0.11..0.16)]
+        {
+            assert!(expected.contains(&(counts[&fact_use] / all)), "{counts:?}");
         }
         // The benchmark has questions about the capital of France, the symbol of hydrogen (also as an answer) and the author of Hamlet.
         for (id, subject) in [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")] {
             let r = relations.iter().find(|r| r.id == id).unwrap();
             let f = r.facts.iter().find(|f| f.subject == subject).unwrap();
-            assert!(lots.is_asked(f), "{id}: {subject}");
+            assert!(uses.is_asked(f), "{id}: {subject}");
         }
         assert!((60..400).contains(&asked), "{asked}");
     }
@@ -256,7 +258,7 @@ mod tests {
     /// The benchmark's free words depend on its seed, but its facts do not.
     #[test]
     fn benchmark_questions_do_not_depend_on_the_seed() {
-        let lots = Lots::new().unwrap();
+        let uses = FactUses::new().unwrap();
         let relations = facts::relations().unwrap();
         for row in rationales::benchmark(Language::English, 5).unwrap() {
             if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
@@ -264,7 +266,7 @@ mod tests {
             }
             for f in relations.iter().flat_map(|r| &r.facts) {
                 let names_it = row.sent_token.contains(&f.subject) && row.answer == f.object;
-                assert!(!names_it || lots.is_asked(f), "{} {}", f.subject, f.object);
+                assert!(!names_it || uses.is_asked(f), "{} {}", f.subject, f.object);
             }
         }
     }

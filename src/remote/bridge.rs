@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::message::{Hello, Message, Status, Unreadable, Want};
-use super::{parcel, place};
+use super::{place, transfer};
 use session::{name, shelf};
 
 /// Maximum time until a new keeper must be listening.
@@ -171,5 +171,5 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
         _ => format!("cannot send the session {name}: {e}"),
     };
     let mut file = base::read::open(&path).map_err(fail)?;
-    parcel::send(&mut file, out).map_err(fail)
+    transfer::send(&mut file, out).map_err(fail)
 }

@@ -12,7 +12,7 @@ use super::journal::MOST_KEPT;
 use super::line::{Line, Sink};
 use super::message::{Hello, Message, Want};
 use super::near::{Channel, random};
-use super::parcel::send;
+use super::transfer::send;
 use super::{RemoteError, line};
 use engine::message::{Command, Event, Question, Topic};
 use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
@@ -115,7 +115,7 @@ impl Shared {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parting {
+pub enum LinkEnd {
     /// The engine has ended or was asked to end.
     Ended,
     /// The engine continues.
@@ -126,18 +126,18 @@ pub enum Parting {
 
 /// Reports how the connection ended, after the engine has been dropped.
 #[derive(Clone)]
-pub struct Farewell(Arc<Shared>);
+pub struct EndReport(Arc<Shared>);
 
-impl Farewell {
+impl EndReport {
     /// Outcome of the connection.
-    pub fn parting(&self) -> Parting {
+    pub fn parting(&self) -> LinkEnd {
         let out = self.0.lock();
         let pending = out.pending.contains(&Command::Shutdown);
         match (out.over, out.shutdown) {
-            (true, _) => Parting::Ended,
-            (_, true) if out.flushed && !pending => Parting::Ended,
-            (_, true) => Parting::Untold,
-            (_, false) => Parting::Left,
+            (true, _) => LinkEnd::Ended,
+            (_, true) if out.flushed && !pending => LinkEnd::Ended,
+            (_, true) => LinkEnd::Untold,
+            (_, false) => LinkEnd::Left,
         }
     }
 }
@@ -228,8 +228,8 @@ impl Far {
         self.steps.take()
     }
 
-    pub fn farewell(&self) -> Farewell {
-        Farewell(self.shared.clone())
+    pub fn farewell(&self) -> EndReport {
+        EndReport(self.shared.clone())
     }
 }
 
@@ -420,16 +420,16 @@ mod tests {
         let parting = |change: &dyn Fn(&mut Out)| {
             let mut out = Out::default();
             change(&mut out);
-            Farewell(Arc::new(Shared { out: Mutex::new(out), changed: Condvar::new() })).parting()
+            EndReport(Arc::new(Shared { out: Mutex::new(out), changed: Condvar::new() })).parting()
         };
-        assert_eq!(parting(&|out| out.leaving = true), Parting::Left);
-        assert_eq!(parting(&|out| out.over = true), Parting::Ended);
-        assert_eq!(parting(&|out| out.push(Command::Shutdown)), Parting::Untold, "the link is down");
+        assert_eq!(parting(&|out| out.leaving = true), LinkEnd::Left);
+        assert_eq!(parting(&|out| out.over = true), LinkEnd::Ended);
+        assert_eq!(parting(&|out| out.push(Command::Shutdown)), LinkEnd::Untold, "the link is down");
         let told = |out: &mut Out| {
             out.push(Command::Shutdown);
             sent(out);
             out.flushed = true;
         };
-        assert_eq!(parting(&told), Parting::Ended);
+        assert_eq!(parting(&told), LinkEnd::Ended);
     }
 }

@@ -7,7 +7,7 @@ use super::address::Address;
 use super::client::{disorder, reply};
 use super::message::{Hello, Message, Status, Want};
 use super::near::Channel;
-use super::parcel::Parcel;
+use super::transfer::Incoming;
 use session::name;
 
 fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {
@@ -38,11 +38,11 @@ pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf,
     let mut message = reply(address, &mut channel)?;
     std::fs::create_dir_all(folder).map_err(io)?;
     // A session may have any size; if the far end never stops sending, the full disk stops the copy.
-    let mut parcel = Parcel::new(&folder.join("fetched"), u64::MAX).map_err(io)?;
+    let mut transfer = Incoming::new(&folder.join("fetched"), u64::MAX).map_err(io)?;
     let mut file = loop {
         match message {
-            Message::Piece(piece) => parcel.take(&piece).map_err(io)?,
-            Message::Whole(sum) => break parcel.close(&sum).map_err(io)?,
+            Message::Piece(piece) => transfer.take(&piece).map_err(io)?,
+            Message::Whole(sum) => break transfer.close(&sum).map_err(io)?,
             _ => return Err(disorder(address)),
         }
         message = reply(address, &mut channel)?;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Receiver;
 use super::journal::Hub;
 use super::message::{Hello, Message, Want, Welcome};
 use super::pack::{self, Packer};
-use super::{RemoteError, parcel, place};
+use super::{RemoteError, place, transfer};
 use base::signals;
 use engine::Engine;
 use engine::local::{LocalEngine, LocalOptions};
@@ -220,10 +220,11 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
 fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     let Ok(Message::File(name)) = Message::read(stream) else { return false };
     let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
-        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name points outside the folder"))?;
+        let inner =
+            transfer::inner(&name).ok_or_else(|| std::io::Error::other("its name points outside the folder"))?;
         let path = shared.lock().sent().join(inner);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
-        let mut arriving = parcel::Parcel::new(&path, MAX_SENT)?;
+        let mut arriving = transfer::Incoming::new(&path, MAX_SENT)?;
         loop {
             match Message::read(stream) {
                 Ok(Message::Piece(piece)) => arriving.take(&piece)?,

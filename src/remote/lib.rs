@@ -28,7 +28,7 @@
 //!
 //! **Trust**: neither end trusts the other. Lengths are bounded, an invalid message breaks the link, and text is made printable before it
 //! is shown. This module never sends its machine's paths, variables or tokens: models and data are names that the far end resolves. A local
-//! file is sent only on request ([`parcel`]), under the name used in the spec, and is removed with the engine.
+//! file is sent only on request ([`transfer`]), under the name used in the spec, and is removed with the engine.
 
 #![cfg(unix)]
 
@@ -43,8 +43,8 @@ mod line;
 pub mod message;
 mod near;
 pub mod pack;
-pub mod parcel;
 mod place;
+pub mod transfer;
 
 pub use address::Address;
 pub use client::{Far, Past};

@@ -7,7 +7,7 @@ use labs::LABS;
 use memchr::memmem::Finder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Glance {
+pub(super) enum LineKind {
     Run(Generation),
     Progress(Generation),
     Finding {
@@ -50,24 +50,24 @@ pub(super) fn finding_of(line: &[u8]) -> Option<(f64, Generation, &[u8])> {
 }
 
 /// The kind of a line in a recorder's format.
-pub(super) fn glance(line: &[u8]) -> Glance {
-    named(line).unwrap_or(Glance::Other)
+pub(super) fn glance(line: &[u8]) -> LineKind {
+    named(line).unwrap_or(LineKind::Other)
 }
 
-fn named(line: &[u8]) -> Option<Glance> {
+fn named(line: &[u8]) -> Option<LineKind> {
     let rest = line.strip_prefix(br#"{"t":"#)?;
     let rest = &rest[rest.iter().take(32).position(|b| *b == b',')? + 1..];
     if let Some(rest) = rest.strip_prefix(br#""command":"run","job":"#) {
         let (_, rest) = number(rest)?;
-        return Some(Glance::Run(number(rest.strip_prefix(br#","generation":"#)?)?.0));
+        return Some(LineKind::Run(number(rest.strip_prefix(br#","generation":"#)?)?.0));
     }
     if let Some(rest) = rest.strip_prefix(br#""event":"progress","generation":"#) {
-        return Some(Glance::Progress(number(rest)?.0));
+        return Some(LineKind::Progress(number(rest)?.0));
     }
     if let Some(rest) = rest.strip_prefix(br#""event":"answer","ticket":"#) {
         let (ticket, rest) = number(rest)?;
         let rest = rest.strip_prefix(br#","answer":{"about":"experiment","generation":"#)?;
-        return Some(Glance::Answer { generation: number(rest)?.0, ticket });
+        return Some(LineKind::Answer { generation: number(rest)?.0, ticket });
     }
     let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
     let head = &rest[..rest.len().min(HEAD)];
@@ -76,7 +76,7 @@ fn named(line: &[u8]) -> Option<Glance> {
     let head = &head[KIND.find(head)? + KIND.needle().len()..];
     let kind = head.split(|b| *b == b'"').next().and_then(|k| std::str::from_utf8(k).ok())?;
     let lasting = matches!(kind, "summary" | "error") || LABS.iter().any(|lab| lab.compares(kind, is_final));
-    Some(Glance::Finding { generation, is_final, lasting })
+    Some(LineKind::Finding { generation, is_final, lasting })
 }
 
 /// Splits off the digits at the beginning.

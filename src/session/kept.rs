@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::glance::Glance;
+use super::glance::LineKind;
 use super::identity::identity_in;
 use super::stream::Spot;
 use super::threads::map;
@@ -33,10 +33,10 @@ struct Results {
 }
 
 impl Kept {
-    pub(super) fn add(&mut self, what: Glance, spot: Spot) {
+    pub(super) fn add(&mut self, what: LineKind, spot: Spot) {
         let current = self.places.get(&self.generation).copied();
         match what {
-            Glance::Run(generation) => {
+            LineKind::Run(generation) => {
                 for at in over(self.runs.iter().map(|run| run.held)) {
                     let Results { progress, findings, .. } = std::mem::take(&mut self.runs[at]);
                     self.runs[at] = Results { gone: true, progress, ..Results::default() };
@@ -47,17 +47,17 @@ impl Kept {
                 self.runs.push(Results::default());
                 self.lasting.push(spot);
             }
-            Glance::Progress(generation) if generation == self.generation && current.is_some() => {
+            LineKind::Progress(generation) if generation == self.generation && current.is_some() => {
                 let run = current.map(|at| &mut self.runs[at]);
                 run.into_iter().for_each(|run| run.progress = [run.progress[1], Some(spot)]);
             }
-            Glance::Finding { generation, is_final, lasting } if generation == self.generation => {
+            LineKind::Finding { generation, is_final, lasting } if generation == self.generation => {
                 if let Some(run) = current.map(|at| &mut self.runs[at]) {
                     run.held += usize::from(is_final);
                     run.findings.push((spot, lasting));
                 }
             }
-            Glance::Answer { generation, ticket } => {
+            LineKind::Answer { generation, ticket } => {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
                     // A board counts a stale answer only if it has received the previous answer.
@@ -69,7 +69,7 @@ impl Kept {
                     None => self.lasting.push(spot),
                 }
             }
-            Glance::Progress(_) | Glance::Finding { .. } | Glance::Other => self.lasting.push(spot),
+            LineKind::Progress(_) | LineKind::Finding { .. } | LineKind::Other => self.lasting.push(spot),
         }
     }
 

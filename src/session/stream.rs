@@ -12,7 +12,7 @@ use super::format::{
     Entry, Header, Item, Line, Losses, MAX_LINE, MAX_LISTED, Unread, first_line, next_line, parse_entry, parse_header,
     version,
 };
-use super::glance::{Glance, glance, time};
+use super::glance::{LineKind, glance, time};
 use super::kept::Kept;
 use super::threads::map;
 use engine::board::Board;
@@ -429,7 +429,7 @@ pub struct Past<I> {
 }
 
 /// A line: its kind, its place, its ending, and its time if it can be read.
-type Scanned = (Glance, Spot, Line, Result<f64, Unread>);
+type Scanned = (LineKind, Spot, Line, Result<f64, Unread>);
 
 /// Byte offset and length of a line.
 pub(super) type Spot = (u64, u32);

@@ -69,15 +69,15 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
         let middle = low + (high - low) / 2;
         if aim.reached(discord, middle)? { high = middle } else { low = middle }
     }
-    let teeth = teeth(discord, high);
+    let sawtooth_width = sawtooth_width(discord, high);
     let (mut first, mut last_short) = (high, high - 1);
-    for n in high.saturating_sub(teeth)..high {
+    for n in high.saturating_sub(sawtooth_width)..high {
         if aim.reached(discord, n)? {
             first = n;
             break;
         }
     }
-    for n in (high + 1..=high + teeth).rev() {
+    for n in (high + 1..=high + sawtooth_width).rev() {
         if !aim.reached(discord, n)? {
             last_short = n;
             break;
@@ -87,8 +87,8 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
 }
 
 /// Distance from the crossing within which the sawtooth may cross the target again. The critical value steps at about every other
-/// discordant item; the teeth vanish once the number of discordant items varies over several steps.
-fn teeth(discord: Discord, n: u64) -> u64 {
+/// discordant item; the sawtooth_width vanish once the number of discordant items varies over several steps.
+fn sawtooth_width(discord: Discord, n: u64) -> u64 {
     let rate = discord.rate();
     let spread = n as f64 * rate * (1.0 - rate);
     if spread > 25.0 { 0 } else { 40 + (8.0 * (n as f64).sqrt()) as u64 }

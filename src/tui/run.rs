@@ -138,7 +138,7 @@ where
             }
             () = tokio::time::sleep_until(due.unwrap_or(next_tick).into()), if due.is_some() => {}
         }
-        app.heed_link();
+        app.follow_link();
         if app.quit {
             break Ok(ExitReason::User);
         }
@@ -288,7 +288,7 @@ impl App {
     }
 
     /// Updates the state if the link to the engine has gone down or come back.
-    fn heed_link(&mut self) {
+    fn follow_link(&mut self) {
         let down = self.link.down();
         if down != self.state.down {
             self.dispatch(Action::Down(down));

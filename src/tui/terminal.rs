@@ -95,7 +95,7 @@ impl Screen {
 
     /// Handles job control, between frames on the drawing thread.
     #[cfg(unix)]
-    fn obey(&mut self, control: Control) -> io::Result<()> {
+    fn control_job(&mut self, control: Control) -> io::Result<()> {
         if control == Control::Suspend {
             if !guard::job_control() {
                 return Ok(());
@@ -114,7 +114,7 @@ impl Screen {
     }
 
     #[cfg(not(unix))]
-    fn obey(&mut self, _: Control) -> io::Result<()> {
+    fn control_job(&mut self, _: Control) -> io::Result<()> {
         Ok(())
     }
 }
@@ -251,7 +251,7 @@ fn input<'s>(
     Ok(move |context: &mut Context<'_>| {
         if let Poll::Ready(Some(control)) = orders.poll_recv(context) {
             let _ = &controls;
-            let obeyed = screen.obey(control).and_then(|()| crossterm::terminal::size());
+            let obeyed = screen.control_job(control).and_then(|()| crossterm::terminal::size());
             // A resize makes the loop redraw everything, as a new screen requires.
             return Poll::Ready(Some(obeyed.map(|(columns, rows)| Event::Resize(columns, rows))));
         }

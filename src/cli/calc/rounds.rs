@@ -14,7 +14,7 @@ use base::text::{printable_label, section};
 use labs::saliency::annotation::masks::{self, RatedMask, rated, to_choose};
 use labs::saliency::annotation::read;
 use labs::saliency::annotation::rounds::{
-    Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, round, scored, to_correct,
+    Alphas, COMPACT, Person, ROUNDS, RoundOutcome, SUFFICIENT, Scored, alphas, merged, round, scored, to_correct,
 };
 use stats::Estimate;
 
@@ -213,13 +213,14 @@ fn merge_masks(
         let ratings: Vec<String> = m.confidence.iter().map(u8::to_string).collect();
         let rival =
             m.contradicted_by.as_ref().map(|(id, answer)| format!("sentence {id} has the same words and `{answer}`"));
-        let fate = if m.fate == Fate::Unscored { "waits" } else { m.fate.name() };
+        let outcome = if m.outcome == RoundOutcome::Unscored { "waits" } else { m.outcome.name() };
         let who = printable_label(&m.annotators.join(", "));
-        [&m.sentence, &m.answer, &who, &ratings.join(" "), fate, &rival.unwrap_or_default()]
+        [&m.sentence, &m.answer, &who, &ratings.join(" "), outcome, &rival.unwrap_or_default()]
             .map(printable_label)
             .to_vec()
     };
-    let rest = all.iter().filter(|m| m.fate != Fate::Passes || m.contradicted_by.is_some()).map(row).collect();
+    let rest =
+        all.iter().filter(|m| m.outcome != RoundOutcome::Passes || m.contradicted_by.is_some()).map(row).collect();
     section(
         &mut lines,
         "masks that do not pass or are not unique",
@@ -240,18 +241,18 @@ fn merge_rationales(
         let answer = Merge { round, agreement: found, rationales: Some(&all), masks: None };
         return output::json(out, &answer);
     }
-    let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
+    let of = |outcome: RoundOutcome| all.iter().filter(move |s| s.outcome == outcome);
     let mut lines = vec![format!(
         "round {round} of {ROUNDS}: {} of {} rationales pass (mean sufficiency at least {SUFFICIENT}, compactness at \
          least {COMPACT}), {} are returned, {} are dropped, {} have no scores",
-        of(Fate::Passes).count(),
+        of(RoundOutcome::Passes).count(),
         all.len(),
-        of(Fate::GoesBack).count(),
-        of(Fate::Dropped).count(),
-        of(Fate::Unscored).count(),
+        of(RoundOutcome::GoesBack).count(),
+        of(RoundOutcome::Dropped).count(),
+        of(RoundOutcome::Unscored).count(),
     )];
     for person in people {
-        let count = of(Fate::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
+        let count = of(RoundOutcome::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
         if count > 0 {
             lines.push(format!("back to {}: {count}", printable_label(&person.name)));
         }
@@ -260,9 +261,9 @@ fn merge_rationales(
     let mean = |x: Option<f64>| x.map_or("–".into(), |x| format!("{x:.2}"));
     let row = |s: &Scored<'_>| {
         let who = printable_label(&s.annotators.join(", "));
-        vec![printable_label(&s.sentence), who, mean(s.sufficiency), mean(s.compactness), s.fate.name().into()]
+        vec![printable_label(&s.sentence), who, mean(s.sufficiency), mean(s.compactness), s.outcome.name().into()]
     };
-    let rest = all.iter().filter(|s| s.fate != Fate::Passes).map(row).collect();
+    let rest = all.iter().filter(|s| s.outcome != RoundOutcome::Passes).map(row).collect();
     section(&mut lines, "not passed", &["sentence", "annotators", "sufficiency", "compactness", ""], rest);
     lines.iter().try_for_each(|line| output::line(out, line))
 }

@@ -16,7 +16,7 @@ use crate::remote::RemoteArgs;
 use base::files::{folder_in, hex, write_whole};
 use base::text::printable_label;
 use labs::grid;
-use remote::parcel::inner;
+use remote::transfer::inner;
 use remote::{Address, failed};
 
 /// Name of the folder for received files, within the grid's folder.
@@ -35,7 +35,7 @@ struct Sent {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Parcel {
+struct SentFiles {
     specs: Vec<Sent>,
     files: Vec<Sent>,
 }
@@ -46,13 +46,13 @@ struct Parcel {
 /// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, the reason and a remedy.
 pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let dir = args.out.display().to_string();
-    let (arguments, parcel) = if args.again {
+    let (arguments, files_sent) = if args.again {
         (vec!["submit".into(), "--again".into(), "--out".into(), dir], Vec::new())
     } else {
-        let parcel = serde_json::to_vec(&pack(args)?).map_err(|e| CliError::Failed(e.to_string()))?;
-        (arguments(args, dir), parcel)
+        let files_sent = serde_json::to_vec(&pack(args)?).map_err(|e| CliError::Failed(e.to_string()))?;
+        (arguments(args, dir), files_sent)
     };
-    let said = command(address, true, &arguments, &parcel)?;
+    let said = command(address, true, &arguments, &files_sent)?;
     // The last line is a command to run on the remote machine. The user runs it here, so the address is added.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
@@ -96,12 +96,12 @@ pub(crate) fn command(
     Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
 }
 
-fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
-    let mut parcel = Parcel::default();
+fn pack(args: &SubmitArgs) -> Result<SentFiles, CliError> {
+    let mut files_sent = SentFiles::default();
     let mut room = MOST;
     for path in &args.specs {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if parcel.specs.iter().any(|s| s.name == name) {
+        if files_sent.specs.iter().any(|s| s.name == name) {
             return Err(CliError::Usage(format!(
                 "two specs are called {name} and would share one folder there; rename one"
             )));
@@ -109,13 +109,13 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
         let sent = wrap(name, path, &mut room)?;
         // Errors in the spec are reported here, under its local name.
         grid::read(path)?;
-        parcel.specs.push(sent);
+        files_sent.specs.push(sent);
     }
     let send = RemoteArgs { send: args.send.clone(), ..RemoteArgs::default() };
     for (name, path) in send.files(&args.specs)? {
-        parcel.files.push(wrap(name, &path, &mut room)?);
+        files_sent.files.push(wrap(name, &path, &mut room)?);
     }
-    Ok(parcel)
+    Ok(files_sent)
 }
 
 fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
@@ -151,7 +151,7 @@ pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
 }
 
 fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
-    let parcel: Parcel = serde_json::from_slice(text).map_err(|e| {
+    let files_sent: SentFiles = serde_json::from_slice(text).map_err(|e| {
         CliError::Usage(format!(
             "the data received are not a set of specs ({e}); use the same version of the program on both machines"
         ))
@@ -171,8 +171,8 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
         std::fs::write(&path, bytes).map_err(cannot)?;
         Ok(name)
     };
-    let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
-    let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
+    let specs: Vec<PathBuf> = files_sent.specs.iter().map(put).collect::<Result<_, CliError>>()?;
+    let files = files_sent.files.iter().map(put).collect::<Result<_, CliError>>()?;
     // New specs may refer to files that were sent earlier.
     link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
@@ -249,16 +249,16 @@ mod tests {
     }
 
     fn arrived(dir: &Path, specs: Vec<Sent>, files: Vec<Sent>) -> Result<Arrived, CliError> {
-        unpack(dir, &serde_json::to_vec(&Parcel { specs, files }).unwrap())
+        unpack(dir, &serde_json::to_vec(&SentFiles { specs, files }).unwrap())
     }
 
     #[test]
     fn received_files_stay_in_the_grids_folder() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = tmp.path().join("grid");
-        let parcel = arrived(&dir, vec![sent("g.toml", b"x")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap();
-        assert_eq!(std::fs::read(&parcel.specs()[0]).unwrap(), b"x");
-        let placed = parcel.place().unwrap();
+        let files_sent = arrived(&dir, vec![sent("g.toml", b"x")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap();
+        assert_eq!(std::fs::read(&files_sent.specs()[0]).unwrap(), b"x");
+        let placed = files_sent.place().unwrap();
         assert_eq!(placed, [dir.join("specs/g.toml")]);
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();

@@ -51,7 +51,7 @@ impl Sentence {
 
     /// Returns the counterfactual: the same sentence with the other number for the subject and its verb. No other word depends on the
     /// subject's number.
-    pub fn twin(&self) -> Sentence {
+    pub fn counterfactual(&self) -> Sentence {
         let number = self.subject_number.other();
         let mut tokens = self.tokens.clone();
         tokens[self.subject].clone_from(&self.nouns[number.index()]);

@@ -66,7 +66,7 @@ proptest! {
     fn twins_differ_only_in_subject_and_verb(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
         for s in sentences(Frequencies::balanced(), side, seed, 60) {
-            let twin = s.twin();
+            let twin = s.counterfactual();
             check(&twin)?;
             prop_assert_eq!(twin.subject_number, s.subject_number.other());
             prop_assert_eq!(twin.attractor, s.attractor);
@@ -74,7 +74,7 @@ proptest! {
             prop_assert_eq!(other, [s.subject, s.verb]);
             let noun = lexicon::NOUNS.iter().find(|n| n.forms.contains(&s.tokens[s.subject].as_str())).unwrap();
             prop_assert_eq!(noun.kind, s.kind);
-            prop_assert_eq!(twin.twin(), s);
+            prop_assert_eq!(twin.counterfactual(), s);
         }
     }
 

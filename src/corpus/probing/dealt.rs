@@ -9,7 +9,7 @@ pub const GROUPS: usize = 12;
 
 /// Kind of words that is divided into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dealt {
+pub(crate) enum GroupedWords {
     /// No words, because the label belongs to the whole sentence.
     Nothing,
     /// Nouns in subject position.
@@ -21,15 +21,15 @@ pub(crate) enum Dealt {
 
 /// Words of each group.
 #[derive(Debug)]
-pub(crate) struct Deck {
-    dealt: Dealt,
+pub(crate) struct WordGroups {
+    dealt: GroupedWords,
     nouns: Vec<Vec<&'static Noun>>,
     verbs: Vec<Vec<&'static Verb>>,
 }
 
-impl Deck {
+impl WordGroups {
     /// Divides the words at random, with noun kinds and verb frames spread evenly over the groups.
-    pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
+    pub(crate) fn new(dealt: GroupedWords, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));
         let mut at = 0..;
@@ -50,10 +50,10 @@ impl Deck {
 
     pub(crate) fn among(&self, group: usize) -> Among<'_> {
         match self.dealt {
-            Dealt::Nothing => Among::Any,
-            Dealt::Subjects => Among::Subjects(&self.nouns[group]),
-            Dealt::Objects => Among::Objects(&self.nouns[group]),
-            Dealt::Verbs => Among::Verbs(&self.verbs[group]),
+            GroupedWords::Nothing => Among::Any,
+            GroupedWords::Subjects => Among::Subjects(&self.nouns[group]),
+            GroupedWords::Objects => Among::Objects(&self.nouns[group]),
+            GroupedWords::Verbs => Among::Verbs(&self.verbs[group]),
         }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn word_groups_are_disjoint_and_contain_every_kind() {
-        let deck = Deck::new(Dealt::Verbs, "test", 1);
+        let deck = WordGroups::new(GroupedWords::Verbs, "test", 1);
         for nouns in &deck.nouns {
             for kind in [Kind::Person, Kind::Animal, Kind::Thing, Kind::Place] {
                 assert!(nouns.iter().filter(|n| n.kind == kind).count() >= 2);

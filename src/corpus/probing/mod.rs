@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use self::clause::Among;
-use self::dealt::{Dealt, Deck};
+use self::dealt::{GroupedWords, WordGroups};
 use super::readers::Split;
 use super::sample::{Allocation, Sampler};
 use base::files::hex;
@@ -35,20 +35,20 @@ pub struct ProbingTask {
     pub title: &'static str,
     pub labels: &'static [&'static str],
     /// Kind of words that is divided into groups.
-    dealt: Dealt,
+    dealt: GroupedWords,
     /// Draws a sentence with this label; returns `None` if the attempt fails.
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
 #[rustfmt::skip]
 pub const PROBING: &[ProbingTask] = &[
-    ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], dealt: Dealt::Verbs, write: tasks::past_present },
-    ProbingTask { id: "bigram_shift", title: "two neighbouring words swapped", labels: &["O", "I"], dealt: Dealt::Nothing, write: tasks::bigram_shift },
-    ProbingTask { id: "coordination_inversion", title: "order of two coordinate clauses inverted", labels: &["O", "I"], dealt: Dealt::Nothing, write: tasks::coordination_inversion },
-    ProbingTask { id: "sentence_length", title: "number of tokens, in six bins", labels: &["0", "1", "2", "3", "4", "5"], dealt: Dealt::Nothing, write: tasks::sentence_length },
-    ProbingTask { id: "subj_number", title: "number of the subject", labels: &["NN", "NNS"], dealt: Dealt::Subjects, write: tasks::subject_number },
-    ProbingTask { id: "obj_number", title: "number of the direct object", labels: &["NN", "NNS"], dealt: Dealt::Objects, write: tasks::object_number },
-    ProbingTask { id: "tree_depth", title: "depth of the phrase-structure tree", labels: &["4", "5", "6", "7", "8"], dealt: Dealt::Nothing, write: tasks::tree_depth },
+    ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], dealt: GroupedWords::Verbs, write: tasks::past_present },
+    ProbingTask { id: "bigram_shift", title: "two neighbouring words swapped", labels: &["O", "I"], dealt: GroupedWords::Nothing, write: tasks::bigram_shift },
+    ProbingTask { id: "coordination_inversion", title: "order of two coordinate clauses inverted", labels: &["O", "I"], dealt: GroupedWords::Nothing, write: tasks::coordination_inversion },
+    ProbingTask { id: "sentence_length", title: "number of tokens, in six bins", labels: &["0", "1", "2", "3", "4", "5"], dealt: GroupedWords::Nothing, write: tasks::sentence_length },
+    ProbingTask { id: "subj_number", title: "number of the subject", labels: &["NN", "NNS"], dealt: GroupedWords::Subjects, write: tasks::subject_number },
+    ProbingTask { id: "obj_number", title: "number of the direct object", labels: &["NN", "NNS"], dealt: GroupedWords::Objects, write: tasks::object_number },
+    ProbingTask { id: "tree_depth", title: "depth of the phrase-structure tree", labels: &["4", "5", "6", "7", "8"], dealt: GroupedWords::Nothing, write: tasks::tree_depth },
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl ProbingTask {
 
     /// True if the probed words are divided into [`GROUPS`] groups.
     pub fn is_grouped(&self) -> bool {
-        self.dealt != Dealt::Nothing
+        self.dealt != GroupedWords::Nothing
     }
 
     /// Draws `n` distinct sentences with balanced labels. None of their subject-verb pairs occurs in the training of built-in models.
@@ -119,7 +119,7 @@ impl ProbingTask {
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         let mut labels: Vec<usize> = Vec::new();
-        let deck = Deck::new(self.dealt, self.id, seed);
+        let deck = WordGroups::new(self.dealt, self.id, seed);
         // Each label uses all groups before repeating one, so that groups are balanced in every part of a set.
         let mut groups: Vec<Vec<usize>> = vec![Vec::new(); self.labels.len()];
         let mut dealer = stream(seed, &format!("probing {} groups", self.id));

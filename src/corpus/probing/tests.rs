@@ -157,7 +157,7 @@ fn unfillable_set_is_an_error() {
     fn same(_: &mut ChaCha8Rng, _: usize, _: Among<'_>) -> Option<Vec<String>> {
         Some(vec!["a".into()])
     }
-    let stuck = ProbingTask { id: "stuck", title: "", labels: &["0"], dealt: Dealt::Nothing, write: same };
+    let stuck = ProbingTask { id: "stuck", title: "", labels: &["0"], dealt: GroupedWords::Nothing, write: same };
     assert_eq!(stuck.examples(2, 0).unwrap_err(), ProbingError::Exhausted { task: "stuck", wanted: 2, found: 1 });
 }
 

@@ -32,12 +32,12 @@ const ROWS: u64 = 1_024;
 
 /// Answers questions until the front end disconnects.
 pub(crate) fn work(commands: Receiver<Command>, outbox: Outbox) {
-    let desk = Rc::new(Desk::new(commands, outbox));
-    while desk.step().is_ok() {}
+    let questions = Rc::new(DataQueue::new(commands, outbox));
+    while questions.step().is_ok() {}
 }
 
 /// Pending questions, and progress on the current one.
-struct Desk {
+struct DataQueue {
     commands: Receiver<Command>,
     outbox: Outbox,
     queue: RefCell<VecDeque<(Ticket, DataRequest)>>,
@@ -89,7 +89,7 @@ enum Halt {
     Failed(Problem),
 }
 
-impl Desk {
+impl DataQueue {
     fn new(commands: Receiver<Command>, outbox: Outbox) -> Self {
         let pace = RefCell::new(Pace::new(0));
         let (stopped, closed) = (Cell::new(false), Cell::new(false));
@@ -168,10 +168,10 @@ impl Desk {
     }
 
     fn watch(self: &Rc<Self>) -> Watch {
-        let desk = self.clone();
+        let questions = self.clone();
         Rc::new(move |bytes| {
-            desk.pace.borrow_mut().bytes += bytes;
-            desk.look()
+            questions.pace.borrow_mut().bytes += bytes;
+            questions.look()
         })
     }
 
@@ -385,10 +385,10 @@ mod tests {
             rig.ask(ticket, set, DataQuestion::Inspect);
         }
         rig.commands.send(Command::Pause { hold: true }).unwrap();
-        let desk = Rc::new(Desk::new(inbox, Outbox::new(outbox)));
-        desk.step().unwrap();
-        desk.step().unwrap();
-        assert!(desk.queue.borrow().is_empty());
+        let questions = Rc::new(DataQueue::new(inbox, Outbox::new(outbox)));
+        questions.step().unwrap();
+        questions.step().unwrap();
+        assert!(questions.queue.borrow().is_empty());
         let answers = std::iter::from_fn(|| events.try_recv().ok()).filter_map(|e| match e {
             Event::Answer { ticket, .. } => Some(ticket),
             _ => None,

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 use super::cache::Cache;
 use super::inbox::Inbox;
 use super::meter::Meter;
-use super::shelf::Shelf;
+use super::shelf::ModelCache;
 use crate::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
 use base::text::without_folders;
 use base::{Cancelled, Problem, Pulse};
@@ -46,9 +46,9 @@ impl Outbox {
 pub(crate) type Rates = HashMap<String, f64>;
 
 /// Parts of the worker that a run borrows.
-pub(crate) struct Loan<'a> {
+pub(crate) struct WorkerParts<'a> {
     pub(crate) inbox: &'a mut Inbox,
-    pub shelf: &'a mut Shelf,
+    pub shelf: &'a mut ModelCache,
     /// Rates measured on the device.
     pub rates: &'a mut Rates,
     pub cache: &'a Cache,
@@ -61,7 +61,7 @@ pub(crate) struct Loan<'a> {
 }
 
 pub(crate) struct LocalHost<'a> {
-    lent: Loan<'a>,
+    lent: WorkerParts<'a>,
     outbox: Outbox,
     job: JobId,
     generation: Generation,
@@ -75,7 +75,7 @@ pub(crate) struct LocalHost<'a> {
 }
 
 impl<'a> LocalHost<'a> {
-    pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
+    pub(crate) fn new(lent: WorkerParts<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
         Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, silent: false, told: Vec::new() }
     }
 
@@ -139,7 +139,7 @@ impl Host for LocalHost<'_> {
 
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
         let Self { lent, outbox, job, generation, meter, .. } = self;
-        let Loan { inbox, shelf, .. } = lent;
+        let WorkerParts { inbox, shelf, .. } = lent;
         let mut fetched = false;
         let model = shelf.load(name, &mut |t| {
             fetched = true;

@@ -109,7 +109,7 @@ impl Meter {
         if self.plan > 0.0 {
             self.shown = self.shown.max(slowed((self.before + finished) / (self.before + self.plan)));
         }
-        let expected = left(self.plan, finished, took).filter(|_| is_told(self.shown, now));
+        let expected = left(self.plan, finished, took).filter(|_| is_reliable(self.shown, now));
         self.left = expected.map(|new| (steadied(self.left, new, now), now));
         let spent = now - self.stage.begun;
         Some(Progress {
@@ -150,7 +150,7 @@ fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
 
 /// True if the remaining time is reliable enough to be shown. Before 2 % of the run is done, the estimate would jump. In a run of hours, 2
 /// % takes minutes, so .2 % and [`LONG`] seconds are enough.
-fn is_told(overall: f64, seconds: f64) -> bool {
+fn is_reliable(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }
 
@@ -248,8 +248,8 @@ mod tests {
     /// Regression: a half-hour run used to show no remaining time during its first minute.
     #[test]
     fn long_run_estimates_time_left_early() {
-        assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));
-        assert!(!is_told(0.001, 60.0), "a run that has hardly begun has no reliable pace");
+        assert!(!is_reliable(0.01, 9.0) && is_reliable(0.01, 11.0) && is_reliable(0.03, 0.1));
+        assert!(!is_reliable(0.001, 60.0), "a run that has hardly begun has no reliable pace");
     }
 
     #[test]

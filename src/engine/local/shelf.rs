@@ -9,14 +9,14 @@ use model::hub::Transfer;
 use model::{Device, Dtype, Model, ModelSource};
 
 /// Models in memory, the most recently used last.
-pub(crate) struct Shelf {
+pub(crate) struct ModelCache {
     device: Device,
     dtype: Dtype,
     most: usize,
     models: VecDeque<(String, Arc<Model>)>,
 }
 
-impl Shelf {
+impl ModelCache {
     pub(crate) fn new(device: Device, dtype: Dtype, most: usize) -> Self {
         Self { device, dtype, most: most.max(1), models: VecDeque::new() }
     }
@@ -58,13 +58,13 @@ impl Shelf {
 mod tests {
     use super::*;
 
-    fn load(shelf: &mut Shelf, name: &str) -> Arc<Model> {
+    fn load(shelf: &mut ModelCache, name: &str) -> Arc<Model> {
         shelf.load(name, &mut |_| Ok(())).unwrap()
     }
 
     #[test]
     fn models_load_once_with_lru_eviction() {
-        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 2);
+        let mut shelf = ModelCache::new(Device::Cpu, Dtype::F32, 2);
         let first = load(&mut shelf, "bert-tiny");
         load(&mut shelf, "untrained:bert-tiny");
         assert!(Arc::ptr_eq(&first, &load(&mut shelf, "bert-tiny")), "the model is already in memory");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn shelf_holds_at_least_one_model() {
-        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 0);
+        let mut shelf = ModelCache::new(Device::Cpu, Dtype::F32, 0);
         load(&mut shelf, "bert-tiny");
         assert!(shelf.holds("bert-tiny"));
         load(&mut shelf, "gpt2-tiny");
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn failed_load_is_reported_and_not_cached() {
-        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 1);
+        let mut shelf = ModelCache::new(Device::Cpu, Dtype::F32, 1);
         let Err(Fault::Failed(problem)) = shelf.load("./no/such/folder", &mut |_| Ok(())) else {
             panic!("there is no such folder")
         };

@@ -5,9 +5,9 @@ use std::sync::mpsc::Receiver;
 
 use super::LocalOptions;
 use super::cache::Cache;
-use super::host::{Loan, LocalHost, Outbox, Rates};
+use super::host::{LocalHost, Outbox, Rates, WorkerParts};
 use super::inbox::{AboutModel, Inbox, WaitingRun};
-use super::shelf::Shelf;
+use super::shelf::ModelCache;
 use crate::inspection::{CheckRow, Inspection};
 use crate::message::{
     Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, NoticeLevel, Outcome,
@@ -24,7 +24,7 @@ use model::{Model, ModelError};
 pub(crate) struct Worker {
     inbox: Inbox,
     outbox: Outbox,
-    shelf: Shelf,
+    shelf: ModelCache,
     rates: Rates,
     cache: Cache,
     memory_limit: Option<u64>,
@@ -45,7 +45,7 @@ impl Worker {
         Self {
             inbox: Inbox::new(commands),
             outbox,
-            shelf: Shelf::new(device.resolve(), dtype, most_models),
+            shelf: ModelCache::new(device.resolve(), dtype, most_models),
             rates: Rates::new(),
             cache,
             memory_limit,
@@ -89,7 +89,7 @@ impl Worker {
 
     /// Creates the host for a run. A forecast has number 0 and stores nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
-        let lent = Loan {
+        let lent = WorkerParts {
             inbox: &mut self.inbox,
             shelf: &mut self.shelf,
             rates: &mut self.rates,

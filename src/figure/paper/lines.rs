@@ -128,14 +128,14 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
         false => runs(&chart.x, &ends),
     };
     let aside = if spread.by_point { ASIDE } else { 0.0 };
-    runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
+    runs.into_iter().try_for_each(|run| draw_range(canvas, chart, &run, (colour, aside)))
 }
 
 /// Minimum length of the strokes of a range, in page units.
 const THIN: f64 = 5.0;
 
 /// Draws a range at its true height: two edges with vertical strokes between them, which are longer than a range without width. `run` contains the edge values by increasing x.
-fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
+fn draw_range(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
         Some((x, low, high))

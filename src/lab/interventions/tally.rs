@@ -16,12 +16,12 @@ pub struct Tally {
     prior: Option<f64>,
     predicted: f64,
     confusion: Vec<Vec<f64>>,
-    further: Vec<Told>,
+    further: Vec<FurtherKept>,
 }
 
 /// Selectivity on an additional property and whether it is read correctly, where defined.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Told {
+struct FurtherKept {
     selectivity: Vec<f32>,
     right: Vec<f32>,
 }
@@ -48,12 +48,12 @@ impl Tally {
                 self.with_both += 1;
             }
         }
-        self.further.resize(more.further.len(), Told::default());
-        for (told, more) in self.further.iter_mut().zip(&more.further) {
+        self.further.resize(more.further.len(), FurtherKept::default());
+        for (kept, more) in self.further.iter_mut().zip(&more.further) {
             for (s, right) in more.selectivity.iter().zip(&more.right) {
                 if let Some(s) = s {
-                    told.selectivity.push(*s as f32);
-                    told.right.push(right.unwrap_or(0.0) as f32);
+                    kept.selectivity.push(*s as f32);
+                    kept.right.push(right.unwrap_or(0.0) as f32);
                 }
             }
         }
@@ -91,9 +91,9 @@ impl Tally {
         };
         let selectivity = spread(&self.selectivity, other);
         let right = spread(&self.right, other);
-        let kept = self.further.iter().zip(further).map(|(told, labels)| Kept {
-            selectivity: spread(&told.selectivity, &labels.values),
-            right: spread(&told.right, &labels.values),
+        let kept = self.further.iter().zip(further).map(|(kept, labels)| Kept {
+            selectivity: spread(&kept.selectivity, &labels.values),
+            right: spread(&kept.right, &labels.values),
         });
         let further = kept.collect();
         let completeness = self.completeness.iter().map(|c| f64::from(*c)).collect();

@@ -44,7 +44,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let says = [decides(results, &part), averaged(results), unstable(results), stability(results)];
     let mut doubts: Vec<String> =
         few(done, ENOUGH, "relations", &[(5, "92.9 %"), (10, "94.8 %")]).into_iter().collect();
-    doubts.extend(luck(results, spec));
+    doubts.extend(prompt_choice_doubt(results, spec));
     doubts.extend(found(results));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
@@ -191,7 +191,7 @@ fn stability(results: &Results) -> Option<String> {
 }
 
 /// The doubt about the gap between the first two models, whose variance is partly due to the choice of prompt.
-fn luck(results: &Results, spec: &Spec) -> Option<String> {
+fn prompt_choice_doubt(results: &Results, spec: &Spec) -> Option<String> {
     let first = |l: &&Tagged<LedgerFinding>| spec.models.first().is_some_and(|m| l.value.a == *m);
     let v = &results.ledgers.iter().find(first).or(results.ledgers.first())?.value;
     let share = v.parts.prompt_share?;

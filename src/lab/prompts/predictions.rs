@@ -199,7 +199,7 @@ pub fn read(from: &mut TextSource, ignore_case: bool) -> Result<Predictions, Pre
         if rows > MOST_ROWS {
             return Err(wrong(format!("more than {MOST_ROWS} rows; use fewer relations")));
         }
-        let row: Row = serde_json::from_str(&text).map_err(|e| wrong(told(&e)))?;
+        let row: Row = serde_json::from_str(&text).map_err(|e| wrong(message_of(&e)))?;
         let row = Query::of(row, ignore_case).map_err(wrong)?;
         unanswered += usize::from(row.is_unanswered);
         let model = models.number(&row.model);
@@ -229,7 +229,7 @@ pub fn read(from: &mut TextSource, ignore_case: bool) -> Result<Predictions, Pre
 }
 
 /// Serde's error message for a line, without the line number.
-fn told(e: &serde_json::Error) -> String {
+fn message_of(e: &serde_json::Error) -> String {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
     format!(

@@ -24,7 +24,7 @@ pub const SHARE: (f64, f64) = (0.0, 1.0);
 pub(crate) const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
 /// Range of a standard deviation of proportions.
 pub(crate) const STD: (f64, f64) = (0.0, 0.5);
-/// Number of random splits, and of permutations, for [`Honest`].
+/// Number of random splits, and of permutations, for [`CorrectedGap`].
 const REPEATS: usize = 100;
 
 /// Spread over prompts of a model's score on a relation, in the unit of the scores.
@@ -103,7 +103,7 @@ pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
 
 /// The gap between best and worst prompt, corrected for selecting them on the same instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Honest {
+pub struct CorrectedGap {
     /// The mean gap on one half of the instances between the prompts that were best and worst on the other half.
     pub held_out: Estimate,
     /// The mean gap between equally good prompts, estimated by permuting each instance's answers over the prompts. Its interval is the
@@ -111,12 +111,12 @@ pub struct Honest {
     pub by_chance: Estimate,
 }
 
-/// Computes [`Honest`]; `None` with fewer than two prompts or two instances.
+/// Computes [`CorrectedGap`]; `None` with fewer than two prompts or two instances.
 ///
 /// Splits share instances, so their mean varies nearly as much as a single split. The error therefore includes the full variance between
 /// splits (correction of Nadeau and Bengio 2003). An interval from the instances' contributions over all splits would cover .80 instead of
 /// .95.
-pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
+pub fn corrected_gap(answers: &Answers, level: f64, seed: u64) -> Option<CorrectedGap> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
         return None;
@@ -143,7 +143,7 @@ pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
         by_chance.push(Preference::of(&scores).map_or(0.0, |p| p.gap));
     }
     let mean = by_chance.iter().sum::<f64>() / REPEATS as f64;
-    Some(Honest { held_out, by_chance: interval(mean, by_chance, level) })
+    Some(CorrectedGap { held_out, by_chance: interval(mean, by_chance, level) })
 }
 
 /// The gap on one random half of the instances, between the prompts that were best and worst on the other half.
@@ -241,7 +241,7 @@ mod tests {
         let table: Vec<bool> = (0..6 * 60).map(|_| unit(&mut rng) < 0.4).collect();
         let equal = answers(6, &[1; 60], |p, i, _| table[p * 60 + i]);
         let seen = Preference::of(&equal.p_at_1()).unwrap().gap;
-        let of = |answers: &Answers| honest(answers, 0.95, 1).unwrap();
+        let of = |answers: &Answers| corrected_gap(answers, 0.95, 1).unwrap();
         let found = of(&equal);
         assert!(seen > 0.08 && (found.by_chance.mean - seen).abs() < 0.1, "{seen} {found:?}");
         assert!(found.held_out.mean.abs() < 0.08, "{found:?}");
@@ -253,7 +253,7 @@ mod tests {
         assert!(found.held_out.mean > 0.25 && found.held_out.lo > 0.1, "{found:?}");
         assert!(found.by_chance.mean < 0.25, "{found:?}");
         let one = answers(1, &[1; 9], |_, _, _| true);
-        assert_eq!(honest(&one, 0.95, 0), None);
+        assert_eq!(corrected_gap(&one, 0.95, 0), None);
     }
 
     /// Regression: bootstrap intervals of the extremes used to cover the gap between unequal prompts half of the time, and the gap between

@@ -48,10 +48,10 @@ pub fn explain(
             rows.push(told);
         }
     }
-    Ok(Ok(Explanation { prediction: told_prediction(sentence, predicted), rows }))
+    Ok(Ok(Explanation { prediction: prediction_finding(sentence, predicted), rows }))
 }
 
-pub(crate) fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
+pub(crate) fn prediction_finding(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),
         dimension: sentence.dimension.clone(),

@@ -74,7 +74,7 @@ fn reads(tokenizer: &Tokenizer, ids: &[u32]) -> Result<String, Fault> {
 }
 
 /// Builds a prediction from the best answers and the probability of the expected one.
-fn told(
+fn prediction_of(
     tokenizer: &Tokenizer,
     input: &Input,
     answers: Vec<(Vec<u32>, f64)>,
@@ -103,7 +103,7 @@ fn told(
 fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<Prediction, Fault> {
     let tops: Vec<Vec<(u32, f64)>> = slots.iter().map(|p| best(p, SHOWN)).collect();
     let expected = input.answer.iter().zip(slots).map(|(id, p)| p[*id as usize]).product();
-    told(tokenizer, input, combined(&tops), expected)
+    prediction_of(tokenizer, input, combined(&tops), expected)
 }
 
 /// Beam search over a causal model's multi-token answer.
@@ -175,7 +175,7 @@ fn one_by_one(
         beams.iter_mut().filter(|b| step <= b.input.further).for_each(Beam::on);
     }
     let tokenizer = model.tokenizer()?;
-    beams.into_iter().map(|b| told(tokenizer, b.input, b.answers, b.expected)).collect()
+    beams.into_iter().map(|b| prediction_of(tokenizer, b.input, b.answers, b.expected)).collect()
 }
 
 /// The inputs to explain. For causal models, the answers are appended.

@@ -25,7 +25,7 @@ pub(super) fn repo() -> Repo {
 
 /// Settings with a fresh cache in `dir` and the endpoint `base`.
 pub(super) fn settings(dir: &Path, base: &str) -> Settings {
-    let patience = Patience {
+    let patience = Timeouts {
         connect: Duration::from_secs(20),
         idle: Duration::from_secs(60),
         silence: Duration::from_secs(60),

@@ -98,7 +98,7 @@ impl Fetch<'_, '_> {
     fn info(&mut self, revision: &str) -> Result<RepoInfo> {
         let repo = Repo::with_revision(self.id.to_owned(), RepoType::Model, revision.to_owned());
         let path = format!("/api/{}", repo.api_url());
-        let body = self.patiently("its list of files", move |client| {
+        let body = self.with_retries("its list of files", move |client| {
             let (begun, whole) = (Instant::now(), client.patience.silence * 2);
             let mut reader = client.get(&path, 0)?.into_body().into_reader().take(LARGEST_LIST + 1);
             let (mut text, mut buffer) = (Vec::new(), [0; 1 << 14]);
@@ -144,7 +144,7 @@ impl Fetch<'_, '_> {
     }
 
     /// Sends a request, retrying as long as this may help.
-    fn patiently<T: Send + 'static>(
+    fn with_retries<T: Send + 'static>(
         &mut self,
         file: &str,
         ask: impl Fn(&Client) -> std::result::Result<T, Failure> + Clone + Send + 'static,
@@ -200,7 +200,7 @@ impl Fetch<'_, '_> {
     fn file(&mut self, file: &str) -> Result<()> {
         let path = format!("/{}/resolve/{}/{file}", self.id, self.commit);
         let asked = path.clone();
-        let headers = self.patiently(file, move |client| client.describe(&asked))?;
+        let headers = self.with_retries(file, move |client| client.describe(&asked))?;
         let about = describe(&headers).map_err(|what| self.failed(format!("{file}: {what}")))?;
         // Files with equal contents have equal ETags and sizes. Different contents with the same ETag could not be distinguished.
         let twin = self.seen.insert(about.etag.clone(), (file.to_owned(), about.size));

@@ -9,7 +9,7 @@ use super::*;
 
 #[test]
 fn silent_server_times_out_within_the_limit() {
-    let defaults = Patience::default();
+    let defaults = Timeouts::default();
     assert_eq!((defaults.idle, defaults.silence), (Duration::from_secs(30), Duration::from_secs(30)));
     let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
     let dir = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ const HOPS: usize = 8;
 
 /// Timeouts and retries of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Timeout for establishing a connection.
     pub connect: Duration,
     /// Timeout for a single read during which no data arrive.
@@ -31,11 +31,11 @@ pub struct Patience {
     pub pause: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
+impl Default for Timeouts {
+    fn default() -> Timeouts {
         let seconds = Duration::from_secs;
         let silence = seconds(30);
-        Patience { connect: seconds(15), idle: silence, silence, tries: 4, pause: seconds(1) }
+        Timeouts { connect: seconds(15), idle: silence, silence, tries: 4, pause: seconds(1) }
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Client {
     token: Option<String>,
     /// Reason why the token is not sent; see [`Settings::token_withheld`].
     pub withheld: Option<&'static str>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
 }
 
 impl Client {

@@ -35,7 +35,7 @@ fn offline_uses_cache_or_names_missing_file() {
         offline: true,
         endpoint: None,
         token: None,
-        patience: Patience::default(),
+        patience: Timeouts::default(),
     };
     let why = || resolve("org/m", "main", &s, &mut |_| Ok(())).unwrap_err().to_string();
     assert!(why().contains("HF_HUB_OFFLINE") && why().contains("refs/main"), "{}", why());
@@ -67,7 +67,7 @@ fn malicious_reference_cannot_leave_the_cache() {
         offline: true,
         endpoint: None,
         token: None,
-        patience: Patience::default(),
+        patience: Timeouts::default(),
     };
     let root = dir.path().join("models--m");
     fs::create_dir_all(root.join("snapshots")).unwrap();

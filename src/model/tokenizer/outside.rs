@@ -47,7 +47,7 @@ type Merged<'a> = (Cow<'a, [u8]>, Vec<(String, String)>);
 ///
 /// # Errors
 /// A sentence that names the file and the token or setting that cannot be applied.
-pub(super) fn honoured<'a>(text: &'a [u8], files: &Files) -> Result<Merged<'a>, String> {
+pub(super) fn merge_settings<'a>(text: &'a [u8], files: &Files) -> Result<Merged<'a>, String> {
     // The library has a better error for text that is not a tokenizer.
     let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok((Cow::Borrowed(text), Vec::new())) };
     let mut tokens = files.tokens()?;

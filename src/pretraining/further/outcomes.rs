@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Diet, Outcome, Settings, Start};
+use super::{FurtherText, Outcome, Settings, Start};
 use crate::bookmark::{Bookmark, FileMark};
 use crate::error::{GalleryError, Result};
 use crate::progress::Watch;
-use crate::splits::Lot;
+use crate::splits::FactUse;
 use model::device::Device;
 use model::weights;
 
@@ -20,7 +20,7 @@ struct Header {
     hash: String,
     settings: Settings,
     /// Facts taught and tested; missing in files from older versions, which taught all facts.
-    facts: Lot,
+    facts: FactUse,
 }
 
 /// Locations for saving outcomes.
@@ -32,14 +32,14 @@ pub struct Keep {
     pub weights: Option<PathBuf>,
 }
 
-/// Trains on `diets` in order and calls `tell` with every outcome, including those already on file. Outcomes passed to `tell` have been
+/// Trains on `further_texts` in order and calls `tell` with every outcome, including those already on file. Outcomes passed to `tell` have been
 /// saved.
 ///
 /// # Errors
 /// [`GalleryError::Resume`] if the file belongs to a different model or to different settings, and errors of [`Start::outcome`].
 pub fn mix(
     start: &Start,
-    diets: &[Diet],
+    further_texts: &[FurtherText],
     settings: &Settings,
     keep: &Keep,
     device: Device,
@@ -47,20 +47,20 @@ pub fn mix(
     tell: &mut dyn FnMut(&Outcome),
 ) -> Result<()> {
     let (model, hash) = (start.name.clone(), start.hash.clone());
-    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
+    let header = Header { model, hash, settings: settings.clone(), facts: FactUse::Taught };
     let known = match &keep.file {
         Some(path) => read(path, &header)?,
         None => Vec::new(),
     };
-    for &diet in diets {
-        if let Some(outcome) = known.iter().find(|o| o.diet == diet) {
+    for &further_text in further_texts {
+        if let Some(outcome) = known.iter().find(|o| o.further_text == further_text) {
             tell(outcome);
             continue;
         }
-        let folder = keep.weights.as_ref().map(|dir| dir.join(folder(diet)));
-        let mut mark = keep.file.as_ref().map(|path| unfinished(path, &header, diet)).transpose()?;
+        let folder = keep.weights.as_ref().map(|dir| dir.join(folder(further_text)));
+        let mut mark = keep.file.as_ref().map(|path| unfinished(path, &header, further_text)).transpose()?;
         let bookmark = mark.as_mut().map(|m| m as &mut dyn Bookmark);
-        let outcome = start.outcome(diet, settings, device, (folder.as_deref(), bookmark), watch)?;
+        let outcome = start.outcome(further_text, settings, device, (folder.as_deref(), bookmark), watch)?;
         if let Some(path) = &keep.file {
             append(path, &outcome)?;
         }
@@ -73,18 +73,18 @@ pub fn mix(
 }
 
 /// Bookmark of an unfinished mixture, next to the outcome file.
-fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
-    let key = serde_json::to_string(&(header, diet)).map_err(|e| GalleryError::Internal(e.to_string()))?;
+fn unfinished(path: &Path, header: &Header, further_text: FurtherText) -> Result<FileMark> {
+    let key = serde_json::to_string(&(header, further_text)).map_err(|e| GalleryError::Internal(e.to_string()))?;
     let mut name = path.as_os_str().to_owned();
     name.push(".unfinished");
     Ok(FileMark::new(name.into(), key))
 }
 
-fn folder(diet: Diet) -> String {
-    match diet {
-        Diet::None => "untouched".into(),
-        Diet::Gamma(g) => format!("gamma-{}", 100.0 * g),
-        Diet::Shuffled => "shuffled".into(),
+fn folder(further_text: FurtherText) -> String {
+    match further_text {
+        FurtherText::None => "untouched".into(),
+        FurtherText::Gamma(g) => format!("gamma-{}", 100.0 * g),
+        FurtherText::Shuffled => "shuffled".into(),
     }
 }
 

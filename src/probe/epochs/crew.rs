@@ -123,7 +123,7 @@ struct Net {
 }
 
 /// Networks of one shape and batch size.
-struct Squad {
+struct Stack {
     batch: usize,
     /// Number of first-layer outputs of each network.
     each: usize,
@@ -139,7 +139,7 @@ struct Squad {
     delta: Vec<f32>,
 }
 
-impl Squad {
+impl Stack {
     fn new(inputs: usize, classes: usize, recipe: &Recipe) -> Self {
         Self {
             batch: recipe.batch.max(1),
@@ -295,8 +295,8 @@ impl Squad {
     }
 }
 
-pub(crate) struct Crew {
-    squads: Vec<Squad>,
+pub(crate) struct Trainers {
+    stacks: Vec<Stack>,
     /// Number of rows fetched at a time: whole batches of every network.
     block: usize,
     rows: Rows,
@@ -305,31 +305,31 @@ pub(crate) struct Crew {
 /// Minimum number of rows fetched at a time; they stay in the L2 cache while all networks learn from them.
 const NEAR: usize = 64;
 
-impl Crew {
+impl Trainers {
     /// Creates networks with the indices of their settings, for embeddings of size `inputs`.
     pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,
     ) -> Self {
-        let mut squads: Vec<Squad> = Vec::new();
+        let mut stacks: Vec<Stack> = Vec::new();
         for (place, recipe, mlp) in nets {
-            let same = |s: &Squad| {
+            let same = |s: &Stack| {
                 s.nets.first().is_some_and(|n| (&n.recipe.hidden, n.recipe.batch) == (&recipe.hidden, recipe.batch))
             };
-            let at = squads.iter().position(same).unwrap_or_else(|| {
-                squads.push(Squad::new(inputs, classes, recipe));
-                squads.len() - 1
+            let at = stacks.iter().position(same).unwrap_or_else(|| {
+                stacks.push(Stack::new(inputs, classes, recipe));
+                stacks.len() - 1
             });
-            squads[at].add(place, recipe, &mlp);
+            stacks[at].add(place, recipe, &mlp);
         }
-        let whole = squads.iter().fold(1, |all, s| all / common(all, s.batch) * s.batch);
+        let whole = stacks.iter().fold(1, |all, s| all / common(all, s.batch) * s.batch);
         let block = whole * NEAR.div_ceil(whole);
-        Self { squads, block, rows: Rows { width: width(inputs), x: Vec::new(), y: Vec::new() } }
+        Self { stacks, block, rows: Rows { width: width(inputs), x: Vec::new(), y: Vec::new() } }
     }
 
     /// Number of networks still in training.
     pub(crate) fn active(&self) -> usize {
-        self.squads.iter().map(|s| s.nets.len()).sum()
+        self.stacks.iter().map(|s| s.nets.len()).sum()
     }
 
     /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop the pass.
@@ -344,9 +344,9 @@ impl Crew {
                 poll()?;
             }
             self.rows.take(data, block.iter().copied());
-            for squad in self.squads.iter_mut().filter(|s| !s.nets.is_empty()) {
-                let batches = self.rows.x().chunks(squad.batch * self.rows.width);
-                batches.zip(self.rows.y.chunks(squad.batch)).for_each(|(x, y)| squad.learn(x, y));
+            for stack in self.stacks.iter_mut().filter(|s| !s.nets.is_empty()) {
+                let batches = self.rows.x().chunks(stack.batch * self.rows.width);
+                batches.zip(self.rows.y.chunks(stack.batch)).for_each(|(x, y)| stack.learn(x, y));
             }
         }
         Ok(())
@@ -358,11 +358,11 @@ impl Crew {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {
             self.rows.take(validation, from..n.min(from + self.block));
-            for squad in self.squads.iter_mut().filter(|s| !s.nets.is_empty()) {
-                squad.judge(self.rows.x(), &self.rows.y);
+            for stack in self.stacks.iter_mut().filter(|s| !s.nets.is_empty()) {
+                stack.judge(self.rows.x(), &self.rows.y);
             }
         }
-        let ended = self.squads.iter_mut().flat_map(|s| s.settle(epoch, n));
+        let ended = self.stacks.iter_mut().flat_map(|s| s.settle(epoch, n));
         ended.map(|net| (net.place, net.best)).collect()
     }
 }

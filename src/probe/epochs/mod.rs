@@ -6,7 +6,7 @@
 
 mod crew;
 
-use self::crew::Crew;
+use self::crew::Trainers;
 use super::data::Labelled;
 use super::jobs::in_order;
 use super::mlp::Mlp;
@@ -69,7 +69,7 @@ pub fn train(
         (place, Mlp::fresh(inputs, &recipe.hidden, classes, &mut own.stream("weights")))
     };
     let nets = recipes.iter().enumerate().map(fresh).zip(recipes).map(|((k, mlp), r)| (k, *r, mlp));
-    let mut crew = Crew::new((inputs, classes), nets);
+    let mut crew = Trainers::new((inputs, classes), nets);
     let mut batches = purpose.of("comparison", "").stream("batches");
     let mut order: Vec<usize> = (0..data.len()).collect();
     let mut all: Vec<Option<Chosen>> = vec![None; recipes.len()];

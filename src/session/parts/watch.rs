@@ -120,7 +120,7 @@ enum Settled {
 
 /// The state last read from a shard.
 #[derive(Debug)]
-struct Heard {
+struct LastState {
     updated: String,
     at: Instant,
     /// True if the shard has written while this program was following it.
@@ -131,7 +131,7 @@ struct Heard {
 #[derive(Debug, Default)]
 pub struct Watch {
     states: HashMap<usize, (Option<SystemTime>, u64, Settled)>,
-    heard: HashMap<String, Heard>,
+    heard: HashMap<String, LastState>,
 }
 
 impl Watch {
@@ -196,13 +196,13 @@ impl Watch {
     /// Activity of a shard that has not ended. Times come from the computing machine, whose clock may be wrong. Once the shard has been
     /// seen to write, only the local clock is used.
     fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
-        let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
+        let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| LastState {
             updated: status.updated.clone(),
             at: clock,
             moved: false,
         });
         if heard.updated != status.updated {
-            *heard = Heard { updated: status.updated.clone(), at: clock, moved: true };
+            *heard = LastState { updated: status.updated.clone(), at: clock, moved: true };
         }
         let limit = Duration::from_secs(SILENT);
         let quiet = clock.saturating_duration_since(heard.at) >= limit;

@@ -308,7 +308,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
 }
 
 /// Ignores the letters typed for a rejected filter, up to `enter`, so that they are not executed as commands.
-fn is_swallowed(state: &mut State, key: Key) -> bool {
+fn is_ignored(state: &mut State, key: Key) -> bool {
     if state.view.pending != Some(Pending::Filter) || state.view.popup.is_some() {
         return false;
     }
@@ -326,7 +326,7 @@ fn is_swallowed(state: &mut State, key: Key) -> bool {
 
 fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     state.view.toast = None;
-    if is_swallowed(state, key) {
+    if is_ignored(state, key) {
         return Vec::new();
     }
     let pending = state.view.pending;

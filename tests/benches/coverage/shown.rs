@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use probity::lab::compared::{Number, common};
 use probity::lab::prompts::answers::{Answers, Shape};
-use probity::lab::prompts::preference::{bounded, honest};
+use probity::lab::prompts::preference::{bounded, corrected_gap};
 use probity::stats::Estimate;
 use probity::stats::intervals::share;
 use probity::stats::paired::{Differences, Shift, Table, difference, mean_within};
@@ -274,7 +274,7 @@ fn prompts() {
         };
         let truth = (0..20_000).map(|_| gap(&mut rng)).sum::<f64>() / 20_000.0;
         row("gap held out", n, truth, || {
-            honest(&answers(&unequal, n, &mut rng), LEVEL, 1).expect("instances").held_out
+            corrected_gap(&answers(&unequal, n, &mut rng), LEVEL, 1).expect("instances").held_out
         });
     }
 }

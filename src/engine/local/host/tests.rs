@@ -17,7 +17,7 @@ struct Rig {
     events: Receiver<Event>,
     outbox: Outbox,
     inbox: Inbox,
-    shelf: Shelf,
+    shelf: ModelCache,
     rates: Rates,
     cache: Cache,
 }
@@ -31,7 +31,7 @@ impl Rig {
             events,
             outbox: Outbox::new(outbox),
             inbox: Inbox::new(inbox),
-            shelf: Shelf::new(Device::Cpu, Dtype::F32, 1),
+            shelf: ModelCache::new(Device::Cpu, Dtype::F32, 1),
             rates: Rates::new(),
             cache,
         }
@@ -39,7 +39,7 @@ impl Rig {
 
     /// Creates a host for this run; run number 0 stores nothing.
     fn host(&mut self, job: JobId) -> LocalHost<'_> {
-        let lent = Loan {
+        let lent = WorkerParts {
             inbox: &mut self.inbox,
             shelf: &mut self.shelf,
             rates: &mut self.rates,

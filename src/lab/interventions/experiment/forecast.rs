@@ -67,7 +67,7 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
         bench.read_first(host)?;
     }
     if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins)) {
-        bench.attach_twins(host)?;
+        bench.attach_counterfactuals(host)?;
     }
     for m in bench.spec.methods.clone() {
         if let Some(method) = find(&m.name) {

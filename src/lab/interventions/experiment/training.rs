@@ -284,7 +284,7 @@ impl Bench {
         let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
         let key = MethodKey::new(method.id, &given);
         if method.needs.twins {
-            self.attach_twins(host)?;
+            self.attach_counterfactuals(host)?;
         }
         self.load_given(method, host)?;
         let shared = is_shared(method);

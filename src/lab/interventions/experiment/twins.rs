@@ -21,7 +21,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason if there are no counterfactuals.
-    pub(crate) fn attach_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn attach_counterfactuals(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
             let end = begin + self.chunks[i].len();

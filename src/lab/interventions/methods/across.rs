@@ -6,7 +6,7 @@
 //! continues beyond the boundary. Embeddings are not images: they are clamped to the ball, not to a range of values.
 
 use super::attack::Aim;
-use super::proof::{Effort, Proofs};
+use super::proof::{Proofs, RangeMethod};
 use crate::method::{Change, FitData, InterventionError, Known, Learning, Learnt};
 use crate::options::Options;
 use base::matrix::argmax;
@@ -58,7 +58,7 @@ pub trait Attack: Send {
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
     /// Number of passes through the probe that a failing attack costs per row; `None` if this is too few for a thorough proof to pay off.
-    fn dear(&self) -> Option<usize> {
+    fn passes_per_failure(&self) -> Option<usize> {
         None
     }
 }
@@ -131,11 +131,11 @@ impl Rows<'_> {
         let (h, from, wishes) = (self.h, self.from.as_slice(), self.wishes.as_slice());
         let field = Field { mlp: self.target.probe.mlp(), h, from, wishes, seed: self.target.seed };
         let standing: Vec<usize> = (0..h.rows()).filter(|i| field.stands(*i)).collect();
-        let mut standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Quick);
+        let mut standing = self.proofs.unproved(&field, &standing, epsilon, RangeMethod::Quick);
         for attack in &mut self.attacks {
-            if attack.dear().is_some_and(|passes| Proofs::is_worth(field.mlp, passes)) {
+            if attack.passes_per_failure().is_some_and(|passes| Proofs::is_worth(field.mlp, passes)) {
                 pulse.beat(0, 1)?;
-                standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Thorough);
+                standing = self.proofs.unproved(&field, &standing, epsilon, RangeMethod::Thorough);
             }
             if standing.is_empty() {
                 break;

@@ -22,21 +22,21 @@ pub(crate) const COUNTERFACTUAL: Method = Method {
     is_control: false,
     family: "counterfactual",
     short: None,
-    learn: |data, _, _| Ok(Box::new(Twins { dimension: data.data.train().x().cols() })),
+    learn: |data, _, _| Ok(Box::new(Counterfactuals { dimension: data.data.train().x().cols() })),
     read: |bytes, _| {
         let mut reader = Reader::open(bytes, "counterfactual")?;
-        let twins = Twins { dimension: reader.number()? };
+        let twins = Counterfactuals { dimension: reader.number()? };
         reader.finish()?;
         Ok(Box::new(twins))
     },
 };
 
 /// The states come with the examples, so there is nothing to learn.
-struct Twins {
+struct Counterfactuals {
     dimension: usize,
 }
 
-impl Learnt for Twins {
+impl Learnt for Counterfactuals {
     fn shape(&self) -> (usize, usize) {
         (self.dimension, 2)
     }

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 /// Method for the ranges of hidden units after the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum RangeMethod {
     /// By interval arithmetic, which costs about one step of an attack.
     Quick,
     /// Computes separate bounds for each unit, which takes about one pass per hidden unit of the network.
@@ -41,10 +41,10 @@ impl Proofs {
     }
 
     /// The `rows` that are not proved safe within `epsilon`.
-    pub(crate) fn unproved(&self, field: &Field<'_>, rows: &[usize], epsilon: f32, effort: Effort) -> Vec<usize> {
+    pub(crate) fn unproved(&self, field: &Field<'_>, rows: &[usize], epsilon: f32, effort: RangeMethod) -> Vec<usize> {
         let sizes = &self.sizes;
         let stands: Vec<bool> = rows
-            .par_chunks(if effort == Effort::Quick { CHUNK } else { 1 })
+            .par_chunks(if effort == RangeMethod::Quick { CHUNK } else { 1 })
             .flat_map_iter(|rows| Bounds { field, sizes, rows, epsilon }.stand(effort))
             .collect();
         rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
@@ -56,8 +56,8 @@ impl Proofs {
         let cost = |l: usize| mlp.layers()[l].weight.data().len();
         let hidden = mlp.layers().len() - 1;
         let units = |l: usize| 2 * mlp.layers()[l].bias.len();
-        let dear: usize = (1..hidden).map(|l| units(l) * (0..l).map(cost).sum::<usize>()).sum();
-        hidden > 1 && dear < passes.saturating_mul((0..=hidden).map(cost).sum())
+        let passes_per_failure: usize = (1..hidden).map(|l| units(l) * (0..l).map(cost).sum::<usize>()).sum();
+        hidden > 1 && passes_per_failure < passes.saturating_mul((0..=hidden).map(cost).sum())
     }
 }
 
@@ -85,13 +85,13 @@ struct Linear {
 
 impl Bounds<'_> {
     /// For each row, true if it is proved safe.
-    fn stand(&self, effort: Effort) -> Vec<bool> {
+    fn stand(&self, effort: RangeMethod) -> Vec<bool> {
         let mlp = self.field.mlp;
         let hidden = mlp.layers().len() - 1;
         let mut ranges: Vec<Range> = Vec::new();
         for layer in 0..hidden {
             let mut range = self.interval(layer, ranges.last());
-            if layer > 0 && effort == Effort::Thorough {
+            if layer > 0 && effort == RangeMethod::Thorough {
                 self.tighten(layer, &mut range, &ranges);
             }
             ranges.push(range);
@@ -301,7 +301,7 @@ mod tests {
                 let mut proved = [0, 0];
                 for epsilon in [0.01, 0.05, 0.1, 0.2, 0.4] {
                     let open = |effort| Proofs::new(&mlp).unproved(&field, &all, epsilon, effort);
-                    let (quick, thorough) = (open(Effort::Quick), open(Effort::Thorough));
+                    let (quick, thorough) = (open(RangeMethod::Quick), open(RangeMethod::Thorough));
                     assert!(thorough.iter().all(|r| quick.contains(r)), "a thorough proof leaves no additional rows");
                     proved[0] += all.len() - quick.len();
                     proved[1] += all.len() - thorough.len();
@@ -345,8 +345,8 @@ mod tests {
         for (row, logits) in mlp.logits(&h).iter_rows().enumerate() {
             let distance = (logits[1] - logits[0]).abs() / size;
             let proofs = Proofs::new(&mlp);
-            assert!(proofs.unproved(&field, &[row], 0.999 * distance, Effort::Quick).is_empty());
-            assert_eq!(proofs.unproved(&field, &[row], 1.001 * distance, Effort::Quick), [row]);
+            assert!(proofs.unproved(&field, &[row], 0.999 * distance, RangeMethod::Quick).is_empty());
+            assert_eq!(proofs.unproved(&field, &[row], 1.001 * distance, RangeMethod::Quick), [row]);
         }
     }
 
@@ -366,7 +366,7 @@ mod tests {
         let h = Matrix::from_vec(1, 1, vec![0.25]).unwrap();
         let wishes = [Wish { aim: Aim::AwayFrom, class: 0 }];
         let field = Field { mlp: &mlp, h: &h, from: &[0], wishes: &wishes, seed: 0 };
-        assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
+        assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, RangeMethod::Quick).is_empty());
         // With the signs reversed, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5; the chords are looser.
         let turned = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
@@ -374,7 +374,7 @@ mod tests {
         ])
         .unwrap();
         let field = Field { mlp: &turned, ..field };
-        let open = |epsilon| Proofs::new(&turned).unproved(&field, &[0], epsilon, Effort::Quick);
+        let open = |epsilon| Proofs::new(&turned).unproved(&field, &[0], epsilon, RangeMethod::Quick);
         assert!(open(0.2499).is_empty() && open(0.26) == [0]);
     }
 }

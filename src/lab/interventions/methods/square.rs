@@ -62,7 +62,7 @@ impl Attack for Draws {
             rows.par_chunks(CHUNK).map(|rows| self.chunk(field, rows, epsilon, &pulse)).collect();
         Ok(chunks?.into_iter().flatten().collect())
     }
-    fn dear(&self) -> Option<usize> {
+    fn passes_per_failure(&self) -> Option<usize> {
         Some(self.queries)
     }
 }

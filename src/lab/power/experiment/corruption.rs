@@ -9,7 +9,7 @@ use lab::fault::{Fault, problem};
 use lab::store::Store;
 use model::{Model, ModelSource};
 use pretraining::bookmark::StoreMark;
-use pretraining::further::{CORRUPTED_BATCH, Diet, Settings, Start};
+use pretraining::further::{CORRUPTED_BATCH, FurtherText, Settings, Start};
 use pretraining::own_text::OwnText;
 use pretraining::{GalleryError, Progress};
 
@@ -61,8 +61,10 @@ impl Corruption {
         let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {
             let begun = Instant::now();
-            let step =
-                self.start.seconds_of_step(Diet::Shuffled, &self.settings, STEPS).map_err(|e| fault(e, self.first))?;
+            let step = self
+                .start
+                .seconds_of_step(FurtherText::Shuffled, &self.settings, STEPS)
+                .map_err(|e| fault(e, self.first))?;
             Ok(begun.elapsed().as_secs_f64() / step.max(f64::MIN_POSITIVE))
         })?;
         Ok(step * self.settings.shuffled_steps.saturating_sub(before) as f64)

@@ -35,11 +35,11 @@ impl Bench {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
             Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
             Candidates::Relation => {
-                let each = self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
+                let each = self.producible(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
                 Ok(Rule::Tokens(each.into_iter().map(|(_, ids)| ids[member]).collect()))
             }
             Candidates::RelationPll => {
-                let each = self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
+                let each = self.producible(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
                 let word = |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
                 Ok(Rule::Words(each.into_iter().map(word).collect()))
             }
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     /// The relation's answers that every model can produce, with each model's tokens.
-    fn sayable<T>(
+    fn producible<T>(
         &self,
         relation: &Relation,
         say: impl Fn(&Member, &Tokenizer, &str) -> Result<Option<T>, ModelError>,
@@ -118,7 +118,7 @@ impl Bench {
 /// produce are excluded because they would not measure its knowledge.
 fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &'a str, &'a str)>, Fault> {
     let places = facts.iter().flat_map(|f| f.names.iter().map(move |name| (name.as_str(), f.object.as_str())));
-    let says: Vec<bool> = sayable(m, rule, facts)?
+    let says: Vec<bool> = producible(m, rule, facts)?
         .into_iter()
         .zip(facts)
         .flat_map(|(says, f)| f.names.iter().map(move |_| says))
@@ -128,7 +128,7 @@ fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &
 }
 
 /// For each fact, true if the model can produce its object under the rule.
-pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
+pub(crate) fn producible(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<bool>, Fault> {
     // Results are cached, because many facts of a relation have the same object.
     let mut known: HashMap<&str, bool> = HashMap::new();
     let mut all = Vec::with_capacity(facts.len());

@@ -134,12 +134,12 @@ impl Bench {
             return Err(problem(&what, "query.candidates", hint).into());
         }
         bench.check_weights()?;
-        bench.tell_of_twins(host)?;
+        bench.warn_of_identical_models(host)?;
         Ok(bench)
     }
 
     /// Warns of models with identical weights, whose ranks would depend only on the rule for ties.
-    fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
+    fn warn_of_identical_models(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(

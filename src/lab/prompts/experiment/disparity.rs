@@ -14,7 +14,7 @@ use lab::finding::Label;
 use lab::host::NoticeLevel;
 use pretraining::GalleryError;
 use pretraining::bookmark::{StoreMark, steps as steps_of};
-use pretraining::further::{Diet, Outcome, Settings, Start};
+use pretraining::further::{FurtherText, Outcome, Settings, Start};
 use pretraining::own_text::OwnText;
 use pretraining::{Progress, Stage};
 
@@ -37,12 +37,12 @@ const RELATIONS: usize = 4;
 pub(crate) struct Cost {
     pub model: String,
     /// Time in seconds by mixture, starting with the original model.
-    pub diets: Vec<f64>,
+    pub further_texts: Vec<f64>,
 }
 
 /// The original model, and every mixture.
-fn diets(spec: &Spec) -> impl Iterator<Item = Diet> {
-    std::iter::once(Diet::None).chain(spec.disparity.gammas.iter().map(|g| Diet::Gamma(*g)))
+fn further_texts(spec: &Spec) -> impl Iterator<Item = FurtherText> {
+    std::iter::once(FurtherText::None).chain(spec.disparity.gammas.iter().map(|g| FurtherText::Gamma(*g)))
 }
 
 fn settings(spec: &Spec, text: Option<&OwnText>) -> Settings {
@@ -83,10 +83,10 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
     for model in models(spec) {
         let start = load(&model, text.as_ref())?;
         let store = host.store();
-        let new: Vec<(Diet, bool)> = diets(spec)
+        let new: Vec<(FurtherText, bool)> = further_texts(spec)
             .map(|d| Ok((d, store.trained(&key(&start, &model, d, &settings)?).is_none())))
             .collect::<Result<_, Fault>>()?;
-        let mut diets = vec![0.0; new.len()];
+        let mut further_texts = vec![0.0; new.len()];
         if new.iter().any(|(_, new)| *new) {
             let asking = host.rate(&format!("training asks {}", start.hash()), &mut || {
                 let begun = Instant::now();
@@ -95,24 +95,24 @@ pub(crate) fn forecast(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Cost>, Fa
             })?;
             let of_epochs = settings.sentences.div_ceil(settings.batch.max(1)) * settings.epochs;
             let trained = settings.steps.unwrap_or(of_epochs) as f64;
-            for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
+            for (cost, (further_text, _)) in further_texts.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
                 *cost = asking;
-                if let Diet::Gamma(gamma) = diet {
+                if let FurtherText::Gamma(gamma) = further_text {
                     // Steps are timed for each mixture, because sentences that state facts are longer than others.
                     let kind = format!("training step {gamma} {}", start.hash());
-                    let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
+                    let before = host.store().unfinished(&key(&start, &model, *further_text, &settings)?);
                     let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;
                     let left = (trained - before).max(0.0);
                     *cost += left
                         * host.rate(&kind, &mut || {
                             let begun = Instant::now();
-                            let step = start.seconds_of_step(*diet, &settings, STEPS).map_err(fault)?;
+                            let step = start.seconds_of_step(*further_text, &settings, STEPS).map_err(fault)?;
                             Ok(units(1.0, step, begun))
                         })?;
                 }
             }
         }
-        costs.push(Cost { model, diets });
+        costs.push(Cost { model, further_texts });
         host.poll()?;
     }
     Ok(costs)
@@ -129,30 +129,36 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
         let start = load(&name, text.as_ref())?;
         let label = Label::new(spec, &name);
         let cost = ahead.mixtures.iter().find(|c| c.model == name);
-        for (at, diet) in diets(spec).enumerate() {
-            let title = match diet {
-                Diet::Gamma(gamma) => format!("{name}: γ = {gamma}"),
+        for (at, further_text) in further_texts(spec).enumerate() {
+            let title = match further_text {
+                FurtherText::Gamma(gamma) => format!("{name}: γ = {gamma}"),
                 _ => format!("{name}: original model"),
             };
-            let weight = cost.and_then(|c| c.diets.get(at)).copied().unwrap_or(0.0);
+            let weight = cost.and_then(|c| c.further_texts.get(at)).copied().unwrap_or(0.0);
             host.stage(title, "steps", weight);
-            let outcome = outcome(&start, &name, diet, &settings, host)?;
-            report(&label, diet, &outcome, host)?;
+            let outcome = outcome(&start, &name, further_text, &settings, host)?;
+            report(&label, further_text, &outcome, host)?;
         }
     }
     Ok(())
 }
 
 /// Cache key for the result of training on a mixture.
-fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
-    let described = serde_json::to_string(&(diet, settings))
+fn key(start: &Start, name: &str, further_text: FurtherText, settings: &Settings) -> Result<String, Fault> {
+    let described = serde_json::to_string(&(further_text, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from `disparity.models`")))?;
     Ok(format!("further pretraining v2|{}|{described}", start.hash()))
 }
 
-fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mut Host<'_>) -> Result<Outcome, Fault> {
+fn outcome(
+    start: &Start,
+    name: &str,
+    further_text: FurtherText,
+    settings: &Settings,
+    host: &mut Host<'_>,
+) -> Result<Outcome, Fault> {
     let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "remove the model from `disparity.models`"));
-    let key = key(start, name, diet, settings)?;
+    let key = key(start, name, further_text, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
@@ -165,7 +171,7 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
         Stage::Train => host.beat(p.done.saturating_sub(before), p.total.saturating_sub(before)),
         _ => host.poll(),
     };
-    let outcome = start.outcome(diet, settings, Device::Cpu, (None, Some(&mut mark)), &mut watch);
+    let outcome = start.outcome(further_text, settings, Device::Cpu, (None, Some(&mut mark)), &mut watch);
     let outcome = outcome.map_err(fault)?;
     let bytes = serde_json::to_vec(&outcome).map_err(|e| said(&e))?;
     if let Err(e) = store.keep_trained(&key, &bytes) {
@@ -177,9 +183,9 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     Ok(outcome)
 }
 
-fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> Result<(), Fault> {
+fn report(label: &Label, further_text: FurtherText, outcome: &Outcome, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(first) = outcome.scores.iter().find(|s| s.id == "p1_first") else { return Ok(()) };
-    let gamma = if let Diet::Gamma(gamma) = diet { Some(gamma) } else { None };
+    let gamma = if let FurtherText::Gamma(gamma) = further_text { Some(gamma) } else { None };
     let candidates = Some(TOP_TOKEN.to_owned());
     let found = DisparityFinding { gamma, p_at_1: first.share, steps: outcome.steps, candidates };
     let t = host.elapsed();

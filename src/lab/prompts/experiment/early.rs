@@ -75,7 +75,7 @@ impl Early {
 
     /// If there are few queries, queries every model with the usual names, reports its scores, and returns true. Stored replies are used.
     /// New replies are not stored; they are computed again together with the other names.
-    pub(crate) fn glance(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
+    pub(crate) fn report_early(&self, bench: &Bench, host: &mut Host<'_>) -> Result<bool, Fault> {
         let Entry { relation, prompts, facts, .. } = &self.entry;
         let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
         if races || prompts.is_empty() || facts.is_empty() || prompts.len() * facts.len() > FEW {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::asking::sayable;
+use super::asking::producible;
 use super::bench::Bench;
 use super::disparity::{self, Cost};
 use super::slices::{self, Races};
@@ -60,7 +60,7 @@ impl Ahead {
     pub(crate) fn seconds(&self) -> f64 {
         self.relations.iter().map(Seconds::sum).sum::<f64>()
             + REST
-            + self.mixtures.iter().flat_map(|c| &c.diets).sum::<f64>()
+            + self.mixtures.iter().flat_map(|c| &c.further_texts).sum::<f64>()
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
         // A model that is trained but not queried is reported along with the first model.
         let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
         let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
-        let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();
+        let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.further_texts).sum();
         let searched = searches(bench, k, undone, host)?;
         let more = sum(&weights) + sum(&intervals) + trained + searched * shared.len() as f64;
         seconds.push((sum(&each) + more, range.map(|r| r.map(|s| s + more))));
@@ -181,7 +181,7 @@ fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Faul
         let about = (&facts[..], relation.fitted);
         let key = stored::key(member, &bench.spec.query, &bench.function_words, &rule, about);
         let known = Known::read(store.trained(&key), &facts);
-        let says = sayable(member, &rule, &facts)?;
+        let says = producible(member, &rule, &facts)?;
         let names = |asked: &dyn Fn(usize) -> bool| -> usize {
             let some = facts.iter().enumerate().filter(|(f, _)| asked(*f));
             some.map(|(_, fact)| fact.names.len()).sum()

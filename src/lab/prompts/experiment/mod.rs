@@ -23,7 +23,7 @@ use self::bench::Bench;
 use self::early::Early;
 use super::consistency::Panel;
 use super::ledger::Parts;
-use super::preference::{Honest, Preference};
+use super::preference::{CorrectedGap, Preference};
 use super::spec::{PROMPTS_TOML, Spec};
 use crate::Finding;
 use crate::Host;
@@ -117,7 +117,7 @@ pub(super) struct Spread {
     pub over: Preference,
     pub adjusted: f64,
     /// Gaps corrected for selecting the best and worst prompt.
-    pub honest: Option<Honest>,
+    pub corrected_gap: Option<CorrectedGap>,
     pub stability: Option<f64>,
 }
 
@@ -138,7 +138,7 @@ impl Experiment<Kind, Question> for Run {
         let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
         if let Some(early) = &first {
             early.announce(bench, host)?;
-            if early.glance(bench, host)? {
+            if early.report_early(bench, host)? {
                 first = None;
             }
         }

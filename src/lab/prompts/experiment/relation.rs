@@ -14,7 +14,7 @@ use crate::finding::{
 };
 use crate::ledger::parts;
 use crate::library::Relation;
-use crate::preference::{Honest, Preference, bounded, honest, is_unstable, mean_of_shares, stability};
+use crate::preference::{CorrectedGap, Preference, bounded, corrected_gap, is_unstable, mean_of_shares, stability};
 use crate::spec::{Sharing, Weighting};
 use crate::vocabulary::{Words, taken};
 use base::Problem;
@@ -198,9 +198,9 @@ fn report_model(
         let found = score(bench, (id, prompt, Some(p)), (&right, &ranks));
         tell(n, Kind::PromptScore(found))?;
     }
-    let fair = honest(answers, level, bench.spec.seed);
+    let fair = corrected_gap(answers, level, bench.spec.seed);
     if let Some([worst, best, gap, std, mean]) = bounded(answers, level) {
-        let ends = |of: fn(&Honest) -> Estimate| fair.as_ref().map(|f| [of(f).lo, of(f).hi]);
+        let ends = |of: fn(&CorrectedGap) -> Estimate| fair.as_ref().map(|f| [of(f).lo, of(f).hi]);
         let found = PromptPreferenceFinding {
             relation: id.to_owned(),
             prompts: entry.prompts.len(),
@@ -244,7 +244,7 @@ fn report_model(
     tell(n, Kind::Adjusted(found))?;
     if let Some(over) = Preference::of(&answers.p_at_1()) {
         let (adjusted, stability) = (exact.value(), share.map(|s| s.mean));
-        gathered.spreads[k].push(Spread { over, adjusted, honest: fair, stability });
+        gathered.spreads[k].push(Spread { over, adjusted, corrected_gap: fair, stability });
     }
     Ok(exact)
 }

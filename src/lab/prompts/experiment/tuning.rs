@@ -52,9 +52,9 @@ pub(crate) fn check(bench: &Bench) -> Result<(), Problem> {
     }
 }
 
-struct Lent<'a, 'b>(&'a mut Host<'b>);
+struct PollingHost<'a, 'b>(&'a mut Host<'b>);
 
-impl Pulse for Lent<'_, '_> {
+impl Pulse for PollingHost<'_, '_> {
     fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
         self.0.poll()
     }
@@ -75,7 +75,7 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     if let Some(search) = Search::new(&asker, &member.words.running(), relation, facts)? {
         for k in 0..spec.tuned.prompts {
             let purpose = format!("searching for prompt {} of {}", k + 1, relation.id);
-            found.extend(search.run(&spec.tuned, (spec.seed, &purpose), &mut Lent(host))?);
+            found.extend(search.run(&spec.tuned, (spec.seed, &purpose), &mut PollingHost(host))?);
             host.beat(k + 1, spec.tuned.prompts)?;
         }
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::rounds::{Fate, Person, ROUNDS, by_sentence, judged};
+use super::rounds::{Person, ROUNDS, RoundOutcome, by_sentence, judged};
 use super::{Annotation, Line, MOST_CONFIDENT};
 use crate::sentence::{joined, locate};
 use corpus::task::MASK;
@@ -137,7 +137,8 @@ pub struct RatedMask<'a> {
     /// A sentence with the same words around the mask but a different answer, and that answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradicted_by: Option<(String, String)>,
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub outcome: RoundOutcome,
     #[serde(skip)]
     annotation: &'a Annotation,
 }
@@ -163,7 +164,7 @@ pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
                 answer: annotation.answer().unwrap_or_default().to_owned(),
                 annotators: mine.collect(),
                 unique: all_sure && contradicted_by.is_none(),
-                fate: fate(&confidence, round),
+                outcome: outcome_of(&confidence, round),
                 confidence,
                 contradicted_by,
                 annotation,
@@ -173,32 +174,32 @@ pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
 }
 
 /// A single low rating fails the mask, even if other ratings are missing.
-fn fate(confidence: &[u8], round: u8) -> Fate {
+fn outcome_of(confidence: &[u8], round: u8) -> RoundOutcome {
     match confidence.iter().any(|c| *c < CONFIDENT) {
-        true if round < ROUNDS => Fate::GoesBack,
-        true => Fate::Dropped,
-        false if confidence.len() < RATERS => Fate::Unscored,
-        false => Fate::Passes,
+        true if round < ROUNDS => RoundOutcome::GoesBack,
+        true => RoundOutcome::Dropped,
+        false if confidence.len() < RATERS => RoundOutcome::Unscored,
+        false => RoundOutcome::Passes,
     }
 }
 
 /// One-sentence summary of a round.
 pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
-    let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
+    let of = |outcome: RoundOutcome| all.iter().filter(|m| m.outcome == outcome).count();
     format!(
         "round {round} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} are returned, {} are dropped, {} await ratings; {} answers are unique",
-        of(Fate::Passes),
+        of(RoundOutcome::Passes),
         all.len(),
-        of(Fate::GoesBack),
-        of(Fate::Dropped),
-        of(Fate::Unscored),
+        of(RoundOutcome::GoesBack),
+        of(RoundOutcome::Dropped),
+        of(RoundOutcome::Unscored),
         all.iter().filter(|m| m.unique).count(),
     )
 }
 
 /// The masked sentences that pass, in the benchmark's schema.
 pub fn passed(all: &[RatedMask<'_>]) -> String {
-    let passed = all.iter().filter(|m| m.fate == Fate::Passes).map(|m| m.annotation.unscored());
+    let passed = all.iter().filter(|m| m.outcome == RoundOutcome::Passes).map(|m| m.annotation.unscored());
     let passed: Vec<Annotation> =
         passed.map(|a| Annotation { line: Line { refused: Vec::new(), ..a.line }, ..a }).collect();
     super::write(passed.iter())
@@ -207,8 +208,9 @@ pub fn passed(all: &[RatedMask<'_>]) -> String {
 /// The sentences in which an annotator must mask a different word. If the annotator who chose the mask supplied no file, the sentence is
 /// returned to all annotators.
 pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
-    let mine =
-        |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));
+    let mine = |m: &&RatedMask<'_>| {
+        m.outcome == RoundOutcome::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator))
+    };
     let mine: Vec<Annotation> = all.iter().filter(mine).map(|m| m.annotation.unmasked()).collect();
     super::write(mine.iter())
 }
@@ -258,12 +260,21 @@ mod tests {
             rater("z", &masks, &[Some(4), Some(3), Some(2), None, None]),
         ];
         let found = rated(&people, 1);
-        let fates: Vec<Fate> = found.iter().map(|m| m.fate).collect();
-        assert_eq!(fates, [Fate::Passes, Fate::Passes, Fate::GoesBack, Fate::Unscored, Fate::GoesBack]);
+        let outcomes: Vec<RoundOutcome> = found.iter().map(|m| m.outcome).collect();
+        assert_eq!(
+            outcomes,
+            [
+                RoundOutcome::Passes,
+                RoundOutcome::Passes,
+                RoundOutcome::GoesBack,
+                RoundOutcome::Unscored,
+                RoundOutcome::GoesBack
+            ]
+        );
         assert_eq!(found.iter().map(|m| m.unique).collect::<Vec<_>>(), [true, false, false, false, false]);
         assert_eq!(found[2].annotators, ["anna"]);
         let third = rated(&people, ROUNDS);
-        assert_eq!(third.iter().filter(|m| m.fate == Fate::Dropped).count(), 2);
+        assert_eq!(third.iter().filter(|m| m.outcome == RoundOutcome::Dropped).count(), 2);
         let out = read(&passed(&found)).unwrap();
         assert_eq!((out.len(), out[0].confidence, out[0].answer()), (2, None, Some("planes")));
         // The sentence is returned without its mask, and the refused word cannot be chosen again.
@@ -285,7 +296,7 @@ mod tests {
         let found = rated(&people, 1);
         assert_eq!(found[0].contradicted_by, Some(("2".into(), "kind".into())));
         assert_eq!(found.iter().map(|m| m.unique).collect::<Vec<_>>(), [false, false, true]);
-        assert!(found.iter().all(|m| m.fate == Fate::Passes), "uniqueness is not required");
+        assert!(found.iter().all(|m| m.outcome == RoundOutcome::Passes), "uniqueness is not required");
     }
 
     /// Ratings (4, 4, 3), (3, 3, 3) and (1, 2, 1) give 22/27 by the definition, from all pairs of values.

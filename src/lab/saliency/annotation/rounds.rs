@@ -140,7 +140,7 @@ pub fn round(people: &[Person]) -> u8 {
 /// Outcome of a round for a rationale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum RoundOutcome {
     /// Both mean scores reach their thresholds.
     Passes,
     /// A mean score is below its threshold, so the annotators correct the rationale.
@@ -151,13 +151,13 @@ pub enum Fate {
     Unscored,
 }
 
-impl Fate {
+impl RoundOutcome {
     pub fn name(self) -> &'static str {
         match self {
-            Fate::Passes => "passes",
-            Fate::GoesBack => "goes back",
-            Fate::Dropped => "dropped",
-            Fate::Unscored => "not scored",
+            RoundOutcome::Passes => "passes",
+            RoundOutcome::GoesBack => "goes back",
+            RoundOutcome::Dropped => "dropped",
+            RoundOutcome::Unscored => "not scored",
         }
     }
 }
@@ -170,7 +170,8 @@ pub struct Scored<'a> {
     /// Mean score; `None` without scores.
     pub sufficiency: Option<f64>,
     pub compactness: Option<f64>,
-    pub fate: Fate,
+    #[serde(rename = "fate")]
+    pub outcome: RoundOutcome,
     #[serde(skip)]
     annotation: &'a Annotation,
 }
@@ -191,16 +192,16 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         if annotators.is_empty() {
             annotators.extend(names().next());
         }
-        let fate = match sufficiency.zip(compactness) {
-            None => Fate::Unscored,
+        let outcome = match sufficiency.zip(compactness) {
+            None => RoundOutcome::Unscored,
             // Rounding errors may put a mean that equals its threshold slightly below it.
-            Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
-            Some(_) if round < ROUNDS => Fate::GoesBack,
-            Some(_) => Fate::Dropped,
+            Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => RoundOutcome::Passes,
+            Some(_) if round < ROUNDS => RoundOutcome::GoesBack,
+            Some(_) => RoundOutcome::Dropped,
         };
         let annotation = same[0].1;
         let sentence = annotation.sentence();
-        found.push(Scored { sentence, annotators, sufficiency, compactness, fate, annotation });
+        found.push(Scored { sentence, annotators, sufficiency, compactness, outcome, annotation });
     }
     found
 }
@@ -209,7 +210,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
 /// counts as sufficient.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
-    for one in all.iter().filter(|s| s.fate == Fate::Passes) {
+    for one in all.iter().filter(|s| s.outcome == RoundOutcome::Passes) {
         match sentences.iter_mut().find(|(id, _)| *id == one.sentence) {
             Some((_, sets)) => sets.push(one.annotation),
             None => sentences.push((&one.sentence, vec![one.annotation])),
@@ -228,7 +229,7 @@ pub fn merged(all: &[Scored<'_>]) -> String {
 
 /// The sentences that an annotator must correct after a round, without scores, in the format of the annotator's file.
 pub fn to_correct(all: &[Scored<'_>], annotator: &str, round: u8) -> String {
-    let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
+    let mine = all.iter().filter(|s| s.outcome == RoundOutcome::GoesBack && s.annotators.contains(&annotator));
     let next = |a: Annotation| Annotation { line: Line { round: Some(round + 1), ..a.line }, ..a };
     let mine: Vec<Annotation> = mine.map(|s| next(s.annotation.unscored())).collect();
     super::write(mine.iter())
@@ -298,17 +299,17 @@ mod tests {
             person("z", &scored_as([(3, 3), (3, 4), (2, 4)])),
         ];
         let found = scored(&people, 2);
-        let fates: Vec<(&str, &[&str], Fate)> =
-            found.iter().map(|s| (s.sentence.as_str(), &s.annotators[..], s.fate)).collect();
+        let outcomes: Vec<(&str, &[&str], RoundOutcome)> =
+            found.iter().map(|s| (s.sentence.as_str(), &s.annotators[..], s.outcome)).collect();
         let both: &[&str] = &["anna", "ben"];
         assert_eq!(
-            fates,
+            outcomes,
             [
-                ("1", both, Fate::Passes),
-                ("2", both, Fate::GoesBack),
-                ("3", &["ben"], Fate::Unscored),
-                ("3", &["anna"], Fate::GoesBack),
-                ("4", both, Fate::Unscored),
+                ("1", both, RoundOutcome::Passes),
+                ("2", both, RoundOutcome::GoesBack),
+                ("3", &["ben"], RoundOutcome::Unscored),
+                ("3", &["anna"], RoundOutcome::GoesBack),
+                ("4", both, RoundOutcome::Unscored),
             ]
         );
         assert!((found[1].compactness.unwrap() - 10.0 / 3.0).abs() < 1e-12);
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(read(&to_correct(&found, "ben", 2)).unwrap()[0].sentence(), "2");
         let passed = read(&merged(&found)).unwrap();
         assert_eq!((passed.len(), passed[0].sufficiency), (1, None));
-        let dropped = scored(&people, ROUNDS).iter().filter(|s| s.fate == Fate::Dropped).count();
+        let dropped = scored(&people, ROUNDS).iter().filter(|s| s.outcome == RoundOutcome::Dropped).count();
         assert_eq!(dropped, 2);
     }
 

@@ -3,7 +3,7 @@
 use super::bench::{Bench, Member};
 use super::tally::Tally;
 use crate::Host;
-use crate::explain::{row, told_prediction};
+use crate::explain::{prediction_finding, row};
 use crate::finding::{Kind, SaliencyFinding};
 use crate::input::Input;
 use crate::methods::{Case, Method, Point, value_at_points};
@@ -119,7 +119,7 @@ pub(crate) fn ask(
         share.end();
         for (s, p) in step.iter().zip(&predicted) {
             gathered.right[*s] = p.top1.zip(p.top3);
-            let found = told_prediction(&bench.sentences[*s], p);
+            let found = prediction_finding(&bench.sentences[*s], p);
             host.find(member.label.finding(1, true, host.elapsed(), Kind::Prediction(found)))?;
         }
         let asked = answered(&model, &inputs, &predicted)?;

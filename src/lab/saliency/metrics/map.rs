@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     /// Direct evaluation of the formula.
-    fn plainly(original: &[u8], perturbed: &[u8]) -> f64 {
+    fn by_formula(original: &[u8], perturbed: &[u8]) -> f64 {
         let precision = |i: usize| {
             let top = &original[..i.min(original.len())];
             perturbed[..i].iter().filter(|x| top.contains(x)).count() as f64 / i as f64
@@ -90,7 +90,7 @@ mod tests {
         fn map_equals_the_formula(
             a in proptest::collection::vec(0u8..6, 0..14), b in proptest::collection::vec(0u8..6, 0..14),
         ) {
-            prop_assert!((mean_average_precision(&a, &b) - plainly(&a, &b)).abs() < 1e-12);
+            prop_assert!((mean_average_precision(&a, &b) - by_formula(&a, &b)).abs() < 1e-12);
             let own = mean_average_precision(&a, &a);
             prop_assert!(a.is_empty() || (own - 1.0).abs() < 1e-12);
         }

@@ -15,7 +15,7 @@ use base::Problem;
 use base::numbers::score;
 use base::text::printable;
 use labs::answer::few;
-use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, round, scored};
+use labs::saliency::annotation::rounds::{Alphas, COMPACT, Person, RoundOutcome, SUFFICIENT, alphas, round, scored};
 use labs::saliency::annotation::{
     self, Agreement, Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, agreement, masks,
 };
@@ -351,9 +351,9 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
                         .enumerate()
                         .map(|(k, made)| Person { name: k.to_string(), made: made.clone() })
                         .collect();
-                    let fates = scored(&people, 1);
-                    let count = |of: &dyn Fn(Fate) -> bool| fates.iter().filter(|s| of(s.fate)).count();
-                    let passed = (count(&|f| f == Fate::Passes), count(&|f| f != Fate::Unscored));
+                    let outcomes = scored(&people, 1);
+                    let count = |of: &dyn Fn(RoundOutcome) -> bool| outcomes.iter().filter(|s| of(s.outcome)).count();
+                    let passed = (count(&|f| f == RoundOutcome::Passes), count(&|f| f != RoundOutcome::Unscored));
                     let round = round(&people);
                     let rated = people.iter().any(Person::is_rater).then(|| masks::rated(&people, round));
                     let masks = rated.map(|all| masks::outcome(&all, round));

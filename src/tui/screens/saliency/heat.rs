@@ -190,7 +190,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let Some(figure) = &view.heat else { return nothing(frame, inner, state) };
     let chart = strips_area(state, area);
-    let lines = told(state, usize::from(inner.width));
+    let lines = lines_below(state, usize::from(inner.width));
     frame.render_widget(strips(state, figure), chart);
     let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
     for (row, (role, text)) in below.rows().zip(lines) {
@@ -207,7 +207,7 @@ pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
 
 pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
-    let lines = told(state, usize::from(inner.width)).len();
+    let lines = lines_below(state, usize::from(inner.width)).len();
     let lines = lines.min(usize::from(inner.height).saturating_sub(4)) as u16;
     Rect { height: inner.height - lines, ..inner }
 }
@@ -352,7 +352,7 @@ fn unasked(state: &State, own: &Annotation) -> String {
 }
 
 /// The lines below the strips, in `room` columns.
-fn told(state: &State, room: usize) -> Vec<(Role, String)> {
+fn lines_below(state: &State, room: usize) -> Vec<(Role, String)> {
     let all = predicted(state, &choices(state));
     let wide = all.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     let mut lines: Vec<(Role, String)> =

@@ -49,12 +49,12 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     let Some(followed) = &state.followed else { return 0 };
     let room = usize::from(columns.saturating_sub(4)).max(1);
     let map = followed.view.map.chars().count().div_ceil(room).clamp(1, MAP);
-    let said = told(followed, room).len();
+    let said = messages(followed, room).len();
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
 /// Messages: why the grid cannot be read, silent shards, and wrong clocks.
-fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
+fn messages(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {
         all.extend(wrapped(&printable_label(&problem.to_string()), room).into_iter().map(|l| (l, Role::Error)));
@@ -83,7 +83,7 @@ pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Fol
         ]),
         line(&counts(view), Role::Text),
     ];
-    lines.extend(told(followed, room).iter().map(|(text, role)| line(text, *role)));
+    lines.extend(messages(followed, room).iter().map(|(text, role)| line(text, *role)));
     lines.push(Line::default());
     let (signs, each) = signs(&view.map, room * MAP);
     lines.extend(signs.chunks(room).map(|row| {

@@ -92,7 +92,7 @@ impl Grid {
         let mut open = BinaryHeap::new();
         for (cell, step, off) in self.around(from) {
             let state = cell * 4 + step;
-            best[state] = off + self.toll(cell, step, step);
+            best[state] = off + self.crossing_cost(cell, step, step);
             open.push(Reverse((best[state], state, false)));
         }
         while let Some(Reverse((cost, state, done))) = open.pop() {
@@ -117,7 +117,7 @@ impl Grid {
                 // A turn stays in the cell; a step straight on leads to the next one.
                 let (next, extra) = if turn == step {
                     let Some(next) = self.next(cell, step) else { continue };
-                    (next, 1 + self.toll(next, step, step))
+                    (next, 1 + self.crossing_cost(next, step, step))
                 } else {
                     (cell, TURN + if self.sides[cell] == 0 { 0 } else { SHARE })
                 };
@@ -132,7 +132,7 @@ impl Grid {
     }
 
     /// Cost of entering and leaving a cell in these directions, because of other arrows in it.
-    fn toll(&self, cell: usize, entered: usize, left: usize) -> u32 {
+    fn crossing_cost(&self, cell: usize, entered: usize, left: usize) -> u32 {
         let along = 1u8 << left | 1 << ((entered + 2) % 4);
         match self.sides[cell] {
             0 => 0,

@@ -27,13 +27,13 @@ pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-pub(super) struct Parcel {
+pub(super) struct Incoming {
     file: NamedTempFile,
     hash: Sha256,
     left: u64,
 }
 
-impl Parcel {
+impl Incoming {
     /// Begins a file of at most `most` bytes that will be moved to `path`. An incomplete file is removed.
     pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
@@ -75,14 +75,14 @@ mod tests {
         send(&mut File::open(&from).unwrap(), &mut stream).unwrap();
         let arrive = |most: u64, spoil: bool| -> Result<Vec<u8>> {
             let mut source = stream.as_slice();
-            let mut parcel = Parcel::new(&folder.path().join("to"), most)?;
+            let mut transfer = Incoming::new(&folder.path().join("to"), most)?;
             loop {
                 match Message::read(&mut source).unwrap() {
                     Message::Piece(mut piece) => {
                         piece[0] ^= u8::from(spoil);
-                        parcel.take(&piece)?;
+                        transfer.take(&piece)?;
                     }
-                    Message::Whole(sum) => return std::fs::read(parcel.close(&sum)?.path()),
+                    Message::Whole(sum) => return std::fs::read(transfer.close(&sum)?.path()),
                     other => panic!("{other:?}"),
                 }
             }
