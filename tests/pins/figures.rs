@@ -125,7 +125,11 @@ fn captions_are_complete() {
         // Regression: a ring used to be at the mean of two training runs, and the caption did not state which intervals are drawn.
         ("agreement", "pareto", "of the rings, the knee and the ends of the front"),
         ("interventions", "pareto", "Marks and rings are means of two training runs"),
-        ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),
+        (
+            "prompts",
+            "turned-published",
+            "31 of 32 relations according to the text (drawn), and on 30 according to the result files",
+        ),
         ("prompts", "consistency-published", "shares of 1,000 draws of 20 of 32 relations, without intervals"),
         ("power", "power", "Test items needed: 14 [12, 17] (95 % interval)"),
         ("power", "margins", "not the sampling of test items"),

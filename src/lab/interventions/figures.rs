@@ -111,7 +111,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
+                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; the line can lie outside it",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -339,7 +339,7 @@ fn provenance_of<'a, T: 'a>(
 }
 
 /// Reason why a point may differ from the same strength in a table.
-const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
+const ALL_EXAMPLES: &str = "In tables, best strengths are scored on half of these examples";
 
 /// Terms that are explained in figures that use them.
 const WORDS: [(&str, &str); 7] = [
@@ -349,7 +349,7 @@ const WORDS: [(&str, &str); 7] = [
     ("C before", "completeness of unedited states"),
     ("S of a constant answer", "selectivity of an oracle with a single answer"),
     ("front", "settings that no other dominates"),
-    ("knee", "its setting farthest from the line between its ends"),
+    ("knee", "the setting of the front farthest from the line between the ends of the front"),
 ];
 
 /// Completeness of counterfactual and of nullifying methods.

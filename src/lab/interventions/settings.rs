@@ -317,7 +317,7 @@ fn layer() -> Setting<Spec> {
     Setting::new(
         "site.layer",
         "Layer",
-        "The layer whose hidden state is changed, from 1; the last one follows the model.",
+        "The layer whose hidden state is changed, from 1. The highest value selects the last layer of each model.",
         |spec: &Spec, known| {
             let layers = known.layers(&spec.models).unwrap_or(1);
             let stops = (1..=layers).map(|l| l as f64).collect();

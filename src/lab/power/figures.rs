@@ -285,7 +285,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(
-            "at {} training examples, where the pilot does not exclude that no number of test items is enough",
+            "at {} training examples, where the pilot sets no upper limit to the number of test items",
             open.join(" and ")
         );
         provenance.entries.push(("no interval".into(), text));

@@ -67,7 +67,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
         format!(
-            "only {count}{what} the sides, so the number of items needed has no upper limit and power has no lower one"
+            "only {count}{what} the sides, so the number of items needed has no upper limit and power no lower limit"
         )
     })
 }
@@ -131,7 +131,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, which contains the true difference at least {} of the time, since {alike} {} {what}",
+            "the interval is conservative: it contains the true difference at least {} of the time, because {alike} {} {what}",
             percent(level),
             grouped(all)
         ));

@@ -54,10 +54,10 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
     FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
     FigureEntry::further("causal-sample", "The backdoor path by which the choice of instances biases a probe."),
-    FigureEntry::further("preference-published", "Like preference, with the published numbers of Cao et al."),
-    FigureEntry::further("turned-published", "Like turned, with the published numbers of Cao et al."),
-    FigureEntry::further("stability-published", "Like stability, with the published numbers of Cao et al."),
-    FigureEntry::further("consistency-published", "Like consistency, with the published numbers of Cao et al."),
+    FigureEntry::further("preference-published", "The figure preference with the published numbers of Cao et al."),
+    FigureEntry::further("turned-published", "The figure turned with the published numbers of Cao et al."),
+    FigureEntry::further("stability-published", "The figure stability with the published numbers of Cao et al."),
+    FigureEntry::further("consistency-published", "The figure consistency with the published numbers of Cao et al."),
     FigureEntry::further(
         "disparity-published",
         "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own if it has any.",
@@ -335,7 +335,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         (results, engine),
         (
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
-            format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
+            format!("Sources of variation in the P@1 difference between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
         (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)").around(0.0, highest)),
         layers,

@@ -92,7 +92,7 @@ impl ScoreTable {
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
             if list.is_empty() {
-                return Err(header("there is no column for a model".into()));
+                return Err(header("there is no column with a model".into()));
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }

@@ -301,7 +301,7 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
                 Some(p) => {
                     let read = [p.before, p.erased, p.found].map(score).join(" / ");
                     format!(
-                        "{} {}; classifier with its kernel: {read} (before, erased, states found)",
+                        "{} {}; accuracy of a kernel classifier: {read} (before / erased / pre-images)",
                         v.parameter,
                         short(v.value)
                     )

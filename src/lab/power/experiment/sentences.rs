@@ -221,7 +221,10 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what = format!("{} sentences are used; {twice} are duplicates and {other} rows have no label", all.len());
+        let what = format!(
+            "{} sentences are used; {twice} duplicates and {other} rows without a label are left out",
+            all.len()
+        );
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
