@@ -298,10 +298,10 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
     let made = results.comparisons.iter().find(|c| c.value.planned);
     let outcome = match (plan.stop, made) {
         (Stop::AtN, Some(c)) if plan.hypothesis == Hypothesis::Equal => {
-            format!("made on {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
+            format!("tested on {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
-        (Stop::AtN, Some(c)) => format!("made on {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made yet: comparisons on other numbers of items are exploratory".into(),
+        (Stop::AtN, Some(c)) => format!("tested on {}: p {}", at(c), p_value(c.value.p)),
+        (Stop::AtN, None) => "not tested yet: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
     format!("planned in advance ({}): {outcome}", plan.words())
@@ -315,7 +315,7 @@ fn early(results: &Results) -> String {
     match (word, results.stop()) {
         (Some(word), _) => {
             let s = &word.value;
-            let did = if s.may_stop { "stopped" } else { "did not stop:" };
+            let did = if s.may_stop { "stopped" } else { "had not stopped" };
             format!("the sequential test {did} {}, anytime p {}", after(s), p_value(s.anytime_p()))
         }
         (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),

@@ -252,7 +252,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     )?;
     let facts = behind.map_or(1, |b| b.n.max(1));
     let text = format!(
-        "ranks use the measured P@1 and ignore its uncertainty: a single one of {facts} facts changes P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
+        "ranks use the measured P@1 and ignore its uncertainty: one of {facts} facts changes P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
         1.0 / facts as f64
     );
     drawn.provenance.entries.push((String::new(), figure::capital(&text)));

@@ -46,7 +46,7 @@ pub(super) fn of_shares(shares: impl Iterator<Item = (f64, usize)>, units: &str)
     let method = match (exact.contains(&true), exact.contains(&false)) {
         (true, false) => "Clopper and Pearson's for proportions",
         (false, _) => "Wilson's for proportions",
-        (true, true) => "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side",
+        (true, true) => "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 successes or failures",
     };
     format!("{method}, over {units}")
 }
