@@ -115,7 +115,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Minimum number of items for intervals of skewed metrics to keep their level.
+/// Minimum number of items with which intervals of skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
 /// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.

@@ -88,7 +88,7 @@ const RINGS: &str =
 /// [`RULE`] as worded in captions.
 const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, judged by the ends of the intervals";
 
-/// Caption: which settings can be on the front.
+/// Caption entry on the settings that can be on the front.
 const ELIGIBLE: (&str, &str) = ("rated", "the oracle still reads the property to keep better than chance");
 
 /// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
