@@ -412,7 +412,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
-        0 | 1 => "bootstrap paired over examples, one training run".into(),
+        0 | 1 => "paired bootstrap over examples, one training run".into(),
         few if is_few(few) => {
             "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }

@@ -148,7 +148,7 @@ fn list<T: 'static>(
 
 /// The list of all sizes, for sizes that are not each a quarter of the next.
 fn steps() -> Setting<Spec> {
-    let help = "Training sentences per class at each step, in ascending order, separated by commas.";
+    let help = "Training sentences per class at each size, in ascending order, separated by commas.";
     list(
         ("task.steps", "Size steps", help),
         "none",

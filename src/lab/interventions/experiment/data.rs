@@ -58,7 +58,7 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                        "{dropped} of {} examples were dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
                          texts cannot be read, {dropped_repeats} give the model the same input as another example)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),

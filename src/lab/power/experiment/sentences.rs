@@ -216,7 +216,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     }
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = format!("its rows have several labels, but none has the expected name: {}", names.join(", "));
+        let what = format!("its rows have several labels ({}), but none has the expected name", names.join(", "));
         let hint = "set `task.label` to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
