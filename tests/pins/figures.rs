@@ -123,7 +123,7 @@ fn captions_are_complete() {
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
         // Regression: a ring used to be at the mean of two training runs, and the caption did not state which intervals are drawn.
-        ("agreement", "pareto", "of the rings, the knee and the ends of the front"),
+        ("agreement", "pareto", "for the rings, the knee and the ends of the front"),
         ("interventions", "pareto", "Marks and rings are means of two training runs"),
         (
             "prompts",

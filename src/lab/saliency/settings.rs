@@ -179,7 +179,7 @@ fn direction() -> Setting<Spec> {
 }
 
 fn scores() -> Setting<Spec> {
-    let help = "Attention after the softmax, or its logits (raw), shifted by a constant that does not change rankings.";
+    let help = "Attention after the softmax, or the centred scores before it.";
     row("attention.scores", "Attention as", help).one_of(
         &[ScoreKind::Softmax, ScoreKind::Raw],
         |k| if *k == ScoreKind::Raw { "raw".into() } else { "softmax".to_owned() },
