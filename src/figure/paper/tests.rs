@@ -414,7 +414,10 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("Measured at 12 points; marks and intervals are drawn at only some of them"));
+    assert!(
+        super::super::caption(&figure)
+            .contains("Measured at 12 points; marks and intervals are drawn at only some of them")
+    );
 }
 
 /// Regression: in greyscale, a range over probe settings used to look like an interval.
