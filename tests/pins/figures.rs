@@ -117,7 +117,7 @@ fn captions_are_complete() {
         ("prompts", "consistency", "Line at 0.5: least possible share: 1 divided by the 2 orders of this run's models"),
         // Only the method that is used: no share is far enough from 0 and 1 for Wilson's interval.
         ("prompts", "turned", "Intervals: 95 %, Clopper and Pearson's for proportions, over relations"),
-        ("prompts", "preference", "Intervals: 95 %, of the adjusted score alone: Student's t"),
+        ("prompts", "preference", "Intervals: 95 %, for the adjusted score only: Student's t"),
         ("prompts", "curve", "2 of 4 relations at random"),
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),

@@ -326,7 +326,10 @@ fn provenance_of<'a, T: 'a>(
                 let [.., test] = tokens.texts;
                 origin.add(
                     "examples",
-                    format!("tokens of {test} test texts, at most {} of each; intervals over texts", tokens.per_text),
+                    format!(
+                        "tokens of {test} test texts, at most {} per text; intervals are over texts",
+                        tokens.per_text
+                    ),
                 );
             }
             if let Some(source) = &d.value.source {

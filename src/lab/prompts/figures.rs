@@ -60,7 +60,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("consistency-published", "The figure consistency with the published numbers of Cao et al."),
     FigureEntry::further(
         "disparity-published",
-        "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own if it has any.",
+        "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own scores if there are any.",
     ),
 ];
 
@@ -139,7 +139,7 @@ fn of_means(relations: usize, ends: &str) -> String {
 
 /// Caption text that describes how intervals over facts are computed.
 const OF_FACTS: &str =
-    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval for a proportion";
+    "for the adjusted score only: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";
 
 /// The legend entry for the level and the sources of the intervals.

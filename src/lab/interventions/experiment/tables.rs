@@ -91,7 +91,7 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     let tokens = d.tokens.as_ref().map(|t| {
         let [oracle, intervention, test] = t.texts;
         format!(
-            "examples are tokens, at most {} of a text: {test} test texts, {intervention} for interventions, {oracle} for oracles",
+            "examples are tokens, at most {} per text: {test} test texts, {intervention} for interventions, {oracle} for oracles",
             t.per_text
         )
     });
@@ -290,7 +290,7 @@ const LEAK_HEAD: [&str; 5] = ["method", "at", "chance", "linear probe", "percept
 fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
     let left = |l: &Left| {
         let share = l.share.map_or_else(|| "no accuracy above chance".into(), |s| interval(&s));
-        format!("{share}, accuracy {} from {}", score(l.after.mean), score(l.before.mean))
+        format!("{share}, accuracy {} after, {} before", score(l.after.mean), score(l.before.mean))
     };
     let mine = results.leaks.iter().filter(|l| l.model == model);
     mine.map(|l| {

@@ -84,7 +84,7 @@ impl<'a> Rated<'a> {
 }
 
 const RINGS: &str =
-    "best strength of each method except controls, chosen on one half of the test examples, scored on the other";
+    "best strength of each method except controls, chosen on one half of the test examples and scored on the other";
 /// [`RULE`] as worded in captions.
 const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, judged by the ends of the intervals";
 

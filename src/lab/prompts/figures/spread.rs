@@ -83,7 +83,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         (
             results.summaries.first(),
             "relations",
-            &format!("of the adjusted score alone: {}", of_means(relations, "0 and 1")),
+            &format!("for the adjusted score only: {}", of_means(relations, "0 and 1")),
             &[("usual name", USUAL), ("adjusted", AVERAGED)],
         ),
     )
