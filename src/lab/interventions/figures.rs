@@ -49,7 +49,7 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// Caption of the panels of a figure of curves.
+/// Caption text for the panels of a figure of curves.
 const PANELS: &str =
     "Completeness C (a), selectivity S (b) and their harmonic mean, reliability R (c), by strength of the edit";
 
