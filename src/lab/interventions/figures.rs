@@ -347,7 +347,7 @@ const ALL_EXAMPLES: &str = "In tables, best strengths are scored on half of thes
 /// Terms that are explained in figures that use them.
 const WORDS: [(&str, &str); 7] = [
     ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
-    ("oracle", "a probe that judges the edit, trained on other data"),
+    ("oracle", "a probe that is trained on separate data and judges the edit"),
     ("MLP", "multilayer perceptron"),
     ("C before", "completeness of unedited states"),
     ("S of a constant answer", "selectivity of an oracle with a single answer"),

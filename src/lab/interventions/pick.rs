@@ -80,7 +80,7 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!("{name} shows {methods} under the {} oracle, but the session has no such points", figure.oracle)
+            format!("{name} shows {methods} under the {} oracle, but the session has no points for them", figure.oracle)
         });
     }
     if name == "lens" {

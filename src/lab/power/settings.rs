@@ -322,7 +322,7 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help = "Bound for the recommended number of training examples; it is that of the paper's tables, that of textbooks, or your own.";
+    let help = "Bound for the recommended number of training examples; choose the one of the paper's tables, the one of textbooks, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
             &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],
