@@ -361,7 +361,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             layers.push(Layer::Line(Line { label: in_print(model).to_owned(), role: Role::nth(k), points }));
         }
         if let Some(before) = mine().find(|d| d.value.gamma.is_none()) {
-            let label = format!("{} as it is", in_print(model));
+            let label = format!("{}, not trained further", in_print(model));
             layers.push(Layer::Rule(Rule::level(before.value.p_at_1.mean, label)));
         }
     }
