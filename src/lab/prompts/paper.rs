@@ -78,7 +78,7 @@ const EIGHT: &str =
 const MIXED: &str = "each model is pretrained further: a share γ of the sentences states queried facts (LAMA's evidence), and the rest is open web text; even γ = 0 changes a score";
 
 /// Legend label of the scores before further pretraining.
-const BEFORE: &str = "before further pretraining (mark at the axis)";
+const BEFORE: &str = "before further pretraining (mark on the axis)";
 /// Legend label of the published results.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix in the names of figures with published numbers.

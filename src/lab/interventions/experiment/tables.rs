@@ -44,7 +44,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
         section(&mut out, VERSUS_TITLE, &VERSUS_HEAD, verdicts(results, &data.model));
-        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
+        section(&mut out, "Front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "Accuracy of fresh probes after the edit (share of the accuracy above chance that remains)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
