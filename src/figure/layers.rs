@@ -183,8 +183,8 @@ impl Datum {
     }
 }
 
-/// Individual points. On a numeric axis, points with stroke markers are levels without an x value; paper draws them beside the vertical
-/// axis.
+/// Individual points. On a numeric axis, points with stroke markers are levels without an x value; on paper they are beside the
+/// vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Legend entry.
