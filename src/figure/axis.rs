@@ -20,9 +20,10 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels into which paper divides the figure, stacked or side by side. A series belongs to the panel of its accent, or to
-    /// all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for a single frame; the
-    /// terminal always draws a single frame. On a horizontal axis: the axis label of each panel, if every panel has its own categories.
+    /// Names of the panels into which the figure is divided on paper, stacked or side by side. A series belongs to the panel of its accent,
+    /// or to all if it has none. The part of a name after a colon is the panel's title rather than its axis label. Empty for a single
+    /// frame; the terminal always draws a single frame. On a horizontal axis: the axis label of each panel, if every panel has its own
+    /// categories.
     pub panels: Vec<String>,
 }
 

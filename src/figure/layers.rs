@@ -158,7 +158,7 @@ pub struct Datum {
     pub y: f64,
     /// Ends of the (wide) interval for y.
     pub band: Option<(f64, f64)>,
-    /// Ends of the interval of x, which paper draws in a plane. It is not in the CSV.
+    /// Ends of the interval of x, drawn in a plane on paper; not in the CSV.
     pub x_band: Option<(f64, f64)>,
     /// Ends of the narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
@@ -183,8 +183,8 @@ impl Datum {
     }
 }
 
-/// Individual points. On a numeric axis, points with stroke markers are levels without an x value; paper draws them beside the vertical
-/// axis.
+/// Individual points. On a numeric axis, points with stroke markers are levels without an x value; on paper they are beside the
+/// vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Legend entry.
@@ -270,7 +270,7 @@ pub struct Ranges {
     pub dots: String,
     /// The marker is drawn at the mean.
     pub role: Role,
-    /// True if the ranges are intervals; paper then draws lines with caps instead of boxes.
+    /// True if the ranges are intervals; on paper they are lines with caps instead of boxes.
     pub are_intervals: bool,
     pub ranges: Vec<Range>,
 }

@@ -220,7 +220,7 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if m.rationales > 0.0 {
         write!(f, "{} % constructions of the rationale benchmark, ", percent(m.rationales))?;
     }
-    writeln!(f, "else in %:")?;
+    writeln!(f, "the rest in %:")?;
     let shares: Vec<String> =
         m.constructions.iter().map(|(c, share)| format!("{} {}", c.title(), percent(*share))).collect();
     writeln!(f, "             {}", shares.join(", "))?;

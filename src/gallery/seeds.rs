@@ -79,7 +79,8 @@ pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
 fn check_scores(path: &Path, card: &Card) -> Result<()> {
     if let Some(twice) = (1..card.seeds.len()).find(|k| card.seeds[..*k].iter().any(|s| s.seed == card.seeds[*k].seed))
     {
-        let what = format!("lists seed {} twice; remove `seeds` from it, and add them again", card.seeds[twice].seed);
+        let what =
+            format!("lists seed {} twice; remove `seeds` from it, and add the seeds again", card.seeds[twice].seed);
         return Err(wrong(path, what));
     }
     let own = SeedScores::of(card);

@@ -70,13 +70,13 @@ impl Attention<'_> {
             "query heads are not a multiple of key heads"
         );
         let kv = self.kv_heads * self.dim;
-        assert!(self.heads * self.dim <= self.q_ld, "queries wider than their rows");
-        assert!(self.k_from.max(self.v_from) + kv <= self.kv_ld, "keys or values wider than their rows");
+        assert!(self.heads * self.dim <= self.q_ld, "queries are wider than their rows");
+        assert!(self.k_from.max(self.v_from) + kv <= self.kv_ld, "keys or values are wider than their rows");
         for s in self.spans {
             assert!(s.keys > 0 && s.keys <= s.rows.len(), "no keys");
             assert!(
                 s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(),
-                "rows out of range"
+                "rows are out of range"
             );
             assert!(s.queries.end <= self.positions.len(), "queries without positions");
         }

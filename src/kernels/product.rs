@@ -99,7 +99,7 @@ fn product_by(
         Finish::Gate(kind, bias) => (Epilogue::Gate(kind), bias),
         Finish::Back(kind, pre) => (Epilogue::Back(kind, pre), None),
     };
-    assert!(bias.is_none_or(|b| b.len() == cols), "bias of a different width");
+    assert!(bias.is_none_or(|b| b.len() == cols), "the bias has a different width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
     // The rows are divided so that as few tiles as possible are partly filled.

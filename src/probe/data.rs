@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
     /// The numbers of embeddings and labels differ.
-    #[error("{rows} embeddings but {labels} labels")]
+    #[error("there are {rows} embeddings but {labels} labels")]
     Lengths {
         /// Number of rows of the matrix.
         rows: usize,

@@ -12,7 +12,7 @@ use stats::rng::sample_indices;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecorrelateError {
     /// The properties have different numbers of labels.
-    #[error("{target} values of the target but {other} of the other property")]
+    #[error("there are {target} labels of the target but {other} of the other property")]
     Lengths {
         /// Number of labels of the target.
         target: usize,

@@ -102,11 +102,11 @@ impl Grid {
     fn check(&self) -> Result<(), ProbeError> {
         let bad = |reason: String| Err(ProbeError::Grid { grid: self.name.clone(), reason });
         if self.recipes.is_empty() || self.recipes.len() > MOST_RECIPES {
-            return bad(format!("{} points; 1 to {MOST_RECIPES} are allowed", self.recipes.len()));
+            return bad(format!("it has {} points; 1 to {MOST_RECIPES} are allowed", self.recipes.len()));
         }
         for r in &self.recipes {
             if r.hidden.len() > MOST_LAYERS || r.hidden.iter().any(|w| !(1..=MOST_WIDTH).contains(w)) {
-                return bad(format!("at most {MOST_LAYERS} hidden layers of 1 to {MOST_WIDTH} units"));
+                return bad(format!("a point may have at most {MOST_LAYERS} hidden layers of 1 to {MOST_WIDTH} units"));
             }
             if !(r.learning_rate.is_finite() && r.learning_rate > 0.0) || r.batch == 0 {
                 return bad("learning rates and batch sizes must be above 0".to_owned());

@@ -103,7 +103,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
     }
     objective.precondition(&mut q);
     if let Some(last) = memory.back() {
-        // The preconditioner is off by a factor, which the last pair estimates.
+        // The last pair estimates the factor by which the preconditioner is off.
         let mut scaled = last.y.clone();
         objective.precondition(&mut scaled);
         let scale = 1.0 / (last.rho * inner(&last.y, &scaled));

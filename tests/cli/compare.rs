@@ -142,7 +142,7 @@ fn few_differing_clusters_show_no_difference() {
         assert!((lo < 0.0) == (differing < 12) && (p > 0.05) == (differing < 12), "{v}");
         assert_eq!(p == 0.125, differing == 4, "{v}");
         let printed = text(&probity.run(&["compare", &a, &b]).stdout);
-        let said = "the interval is a bound, which contains the true difference at least 95.0 % of the time, since the sides agree on all 30 clusters";
+        let said = "the interval is conservative: it contains the true difference at least 95.0 % of the time, because the sides agree on all 30 clusters";
         assert_eq!(printed.contains(said), bound, "{printed}");
         // Regression: McNemar's tests used to ignore the clusters without saying so.
         assert!(printed.contains("as if items were independent: "), "{printed}");

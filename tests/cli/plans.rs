@@ -31,7 +31,7 @@ fn early_stopping_plan_ends_at_its_n() {
     assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
     let word = planned(&short);
     assert_eq!((word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()), (1, Some(5), Some(false)));
-    assert!(printed.contains("the sequential test did not stop: after 5 items"), "{printed}");
+    assert!(printed.contains("the sequential test had not stopped after 5 items"), "{printed}");
 
     let (long, printed) = run("hypothesis = \"differ\"\nstop = \"early\"");
     let word = planned(&long);
@@ -90,13 +90,13 @@ fn plan_on_files_is_evaluated_at_its_n_or_refused() {
     };
     let (short, printed) = run(["a.jsonl", "b.jsonl"], "n = 50");
     assert_eq!(made(&short), [(50, true), (120, false)]);
-    assert!(printed.contains("made on the first 50 of 120 items in the order drawn by seed 0: p "), "{printed}");
+    assert!(printed.contains("tested on the first 50 of 120 items in the order drawn by seed 0: p "), "{printed}");
     let (whole, printed) = run(["a.jsonl", "b.jsonl"], "n = 120");
-    assert!(printed.contains("made on 120 items: p "), "{printed}");
+    assert!(printed.contains("tested on 120 items: p "), "{printed}");
     assert_eq!(made(&whole), [(120, true)]);
     let (never, printed) = run(["a.jsonl", "b.jsonl"], "n = 121");
     assert_eq!(made(&never), [(120, false)]);
-    assert!(printed.contains("not made yet"), "{printed}");
+    assert!(printed.contains("not tested yet"), "{printed}");
     for (sides, why) in [
         (["ca.jsonl", "cb.jsonl"], "the items form clusters"),
         (["a.jsonl\", \"b.jsonl", "b.jsonl\", \"a.jsonl"], "an even number of runs has no majority"),

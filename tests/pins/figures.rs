@@ -117,15 +117,19 @@ fn captions_are_complete() {
         ("prompts", "consistency", "Line at 0.5: least possible share: 1 divided by the 2 orders of this run's models"),
         // Only the method that is used: no share is far enough from 0 and 1 for Wilson's interval.
         ("prompts", "turned", "Intervals: 95 %, Clopper and Pearson's for proportions, over relations"),
-        ("prompts", "preference", "Intervals: 95 %, of the adjusted score alone: Student's t"),
+        ("prompts", "preference", "Intervals: 95 %, for the adjusted score only: Student's t"),
         ("prompts", "curve", "2 of 4 relations at random"),
         ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
         ("prompts", "disparity-published", "a share γ of the sentences states queried facts"),
         ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
         // Regression: a ring used to be at the mean of two training runs, and the caption did not state which intervals are drawn.
-        ("agreement", "pareto", "of the rings, the knee and the ends of the front"),
+        ("agreement", "pareto", "for the rings, the knee and the ends of the front"),
         ("interventions", "pareto", "Marks and rings are means of two training runs"),
-        ("prompts", "turned-published", "31 of 32 relations by the text (drawn), on 30 by the result files"),
+        (
+            "prompts",
+            "turned-published",
+            "31 of 32 relations according to the text (drawn), and on 30 according to the result files",
+        ),
         ("prompts", "consistency-published", "shares of 1,000 draws of 20 of 32 relations, without intervals"),
         ("power", "power", "Test items needed: 14 [12, 17] (95 % interval)"),
         ("power", "margins", "not the sampling of test items"),

@@ -135,7 +135,7 @@ pub(crate) fn rings(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure, fro
         let far = AWAY_FROM_RING.iter().flat_map(|gap| diagonal.clone().map(|side| place(*gap, side)));
         let around = |r: &Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
         let alone = |r: &Rect| labels.iter().all(|(_, other, _)| !overlap(*other, around(r)));
-        // A name nearer to another ring would be read as that one's.
+        // A name nearer to another ring would seem to belong to it.
         let is_own = |r: &Rect| rings.iter().all(|(_, at)| away((x, y), r) <= away(*at, r));
         let is_free = |r: &Rect| canvas.hidden(from, around(r)) == Some(0) && alone(r);
         let mut free = near.chain(far).filter(|r| inside(chart, r) && is_own(r) && is_free(r));

@@ -23,8 +23,8 @@ const BELOW: f64 = 4.5;
 /// Gap between a sample and its label, and between the entries of a row, in page units.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals shorter than this share of the axis are hidden by their marker or line, including caps; the second value is for panels, whose
-/// axes are shorter.
+/// Intervals, including their caps, that are shorter than this share of the axis are hidden by their marker or line; the second value is
+/// for panels, whose axes are shorter.
 const HIDDEN: f64 = 0.025;
 const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";

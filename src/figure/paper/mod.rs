@@ -178,19 +178,21 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let points = if figure.x.settings && figure.x.below.is_empty() { "strengths" } else { "points" };
     let has_marks_alone = any(&|s, _| s.at_marks);
     let marked = match has_marks_alone {
-        true => format!("Measured at {most} {points}; marks and intervals are drawn at some; the CSV has all"),
-        false => format!("Measured at {most} {points}; marks at some of them tell the lines apart"),
+        true => {
+            format!("Measured at {most} {points}; marks and intervals are drawn at only some of them; the CSV has all")
+        }
+        false => format!("Measured at {most} {points}; marks at some of them distinguish the lines"),
     };
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
-    let of_two = format!("{marks} are means of two training runs; thin lines end at the values of each");
+    let of_two = format!("{marks} are means of two training runs; thin lines end at the values of the two runs");
     let sentences: [(bool, &str); 9] = [
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), &marked),
         (
             any(&|s, part| s.is_crowded && !s.by_point && !s.is_plane && data(part, has_interval)),
-            "Intervals are drawn at every second marker; the CSV has all",
+            "Intervals are drawn at every second mark; the CSV has all",
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
@@ -206,7 +208,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             }),
             "Ranges are drawn to the right of their points",
         ),
-        (any(&|s, part| s.is_plane && data(part, |_| true)), "Of marks of one kind that would touch, one is drawn"),
+        (any(&|s, part| s.is_plane && data(part, |_| true)), "Where marks of one kind would touch, only one is drawn"),
         (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()

@@ -117,7 +117,7 @@ impl Spare {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
             notes.push(
-                "scripts that run from right to left or join their letters are drawn as boxes here, and as text in the SVG"
+                "right-to-left scripts and scripts with joined letters are drawn as boxes here, and as text in the SVG"
                     .to_owned(),
             );
         }

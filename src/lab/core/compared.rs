@@ -143,10 +143,10 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let count = match (apart, doubtful) {
         _ if p.is_empty() => "Nothing is tested: no number has an interval in both runs".to_owned(),
         (0, 0) => format!("None of {all} differs significantly after Holm's adjustment"),
-        (0, 1) => format!("{}, but the answer does not rely on it", differ(1)),
-        (0, n) => format!("{}, but the answer relies on none of them", differ(n)),
+        (0, 1) => format!("{}, but it does not affect the answer", differ(1)),
+        (0, n) => format!("{}, but none of them affects the answer", differ(n)),
         (n, 0) => differ(n),
-        (n, more) => format!("{}; so do {more} on which the answer does not rely", differ(n)),
+        (n, more) => format!("{}; so do {more} that do not affect the answer", differ(n)),
     };
     let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
     format!("{count}{same}.")
@@ -230,8 +230,7 @@ pub const IN_BOTH: &str = "Numbers in both runs";
 const SAME_IN_BOTH: &str = "The same in both";
 const DISTRUSTED: &str =
     "Numbers with an unreliable oracle or strength have no star, because the answer does not rely on them.";
-const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two \
-                           training runs or of a single example have none.";
+const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two training runs or of a single example have no interval.";
 /// Explains the comparison of runs that differ only in their models.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
 /// Explains the comparison of all other runs.

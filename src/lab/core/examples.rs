@@ -197,7 +197,7 @@ impl TaskSpec {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;
             if !task.has_correlation() {
                 let problem =
-                    format!("cannot be set for the task `{}`, whose properties are determined by the words", task.id);
+                    format!("cannot be set for the task `{}`, because its words determine the properties", task.id);
                 return refuse.because("task.phi", problem);
             }
         }

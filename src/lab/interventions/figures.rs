@@ -49,7 +49,7 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// Caption of the panels of a figure of curves.
+/// Caption text for the panels of a figure of curves.
 const PANELS: &str =
     "Completeness C (a), selectivity S (b) and their harmonic mean, reliability R (c), by strength of the edit";
 
@@ -111,7 +111,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; it need not contain the line",
+                "over probe settings that validate within one standard error of the best, with one training and {} test examples each; the line can lie outside it",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -326,7 +326,10 @@ fn provenance_of<'a, T: 'a>(
                 let [.., test] = tokens.texts;
                 origin.add(
                     "examples",
-                    format!("tokens of {test} test texts, at most {} of each; intervals over texts", tokens.per_text),
+                    format!(
+                        "tokens of {test} test texts, at most {} per text; intervals are over texts",
+                        tokens.per_text
+                    ),
                 );
             }
             if let Some(source) = &d.value.source {
@@ -339,17 +342,17 @@ fn provenance_of<'a, T: 'a>(
 }
 
 /// Reason why a point may differ from the same strength in a table.
-const ALL_EXAMPLES: &str = "Tables of best strengths score each on half of these examples";
+const ALL_EXAMPLES: &str = "In tables, best strengths are scored on half of these examples";
 
 /// Terms that are explained in figures that use them.
 const WORDS: [(&str, &str); 7] = [
     ("selectivity", "1 minus the normalised change of the oracle's output for the property to keep"),
-    ("oracle", "a probe that judges the edit, trained on other data"),
+    ("oracle", "a probe that is trained on separate data and judges the edit"),
     ("MLP", "multilayer perceptron"),
     ("C before", "completeness of unedited states"),
     ("S of a constant answer", "selectivity of an oracle with a single answer"),
     ("front", "settings that no other dominates"),
-    ("knee", "its setting farthest from the line between its ends"),
+    ("knee", "the setting of the front farthest from the line between the ends of the front"),
 ];
 
 /// Completeness of counterfactual and of nullifying methods.
@@ -412,7 +415,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
-        0 | 1 => "bootstrap paired over examples, one training run".into(),
+        0 | 1 => "paired bootstrap over examples, one training run".into(),
         few if is_few(few) => {
             "values of the 2 training runs; the CSV file also has their Student's t interval and the interval over examples".into()
         }

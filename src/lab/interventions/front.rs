@@ -26,8 +26,7 @@ use stats::Estimate;
 pub const MARGIN: f64 = 0.01;
 
 /// The rule on one line, for figures and tables.
-pub const RULE: &str = "dominated: by the ends of both intervals, another setting is better by more than .01 on one axis and not worse by more \
-                        than .01 on the other";
+pub const RULE: &str = "dominated: another setting is better by more than .01 on one axis and not worse by more than .01 on the other, judged by the ends of the intervals";
 
 /// Caveat for figures and the screen if the front contains both kinds of method.
 pub const MIXED: &str =

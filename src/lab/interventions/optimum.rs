@@ -118,7 +118,7 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// Each property is readable at some strength, but no strength leaves all of them readable.
-    #[error("the oracle does not read all properties to keep better than chance at any one strength")]
+    #[error("there is no strength at which the oracle reads all properties to keep better than chance")]
     NoneTogether,
     /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(

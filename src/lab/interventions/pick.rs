@@ -80,12 +80,12 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!("{name} shows {methods} under the {} oracle, but the session has no such points", figure.oracle)
+            format!("{name} shows {methods} under the {} oracle, but the session has no points for them", figure.oracle)
         });
     }
     if name == "lens" {
         let drawn = of_model.first().and_then(|c| lens(results, engine, &c.key.model));
-        return drawn.ok_or_else(|| "the run had no logit lens; a spec requests it with [lens]".into());
+        return drawn.ok_or_else(|| "the run computed no logit lens; request it with [lens] in the spec".into());
     }
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
@@ -126,7 +126,7 @@ pub fn pick(
         let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
         return drawn.ok_or_else(|| {
             format!(
-                "no map of {} on {model} with the {oracle} oracle was computed; a spec requests it with [map]",
+                "no map of {} on {model} with the {oracle} oracle was computed; request it with [map] in the spec",
                 titles.join(", ")
             )
         });

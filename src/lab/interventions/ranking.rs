@@ -31,7 +31,7 @@ impl Ranking {
     pub fn new(methods: &[&Draws], seed: u64) -> Self {
         let count = methods.len();
         let resamples = methods.first().map_or(0, |d| d.rows.len());
-        assert!(methods.iter().all(|d| d.rows.len() == resamples), "different numbers of resamples");
+        assert!(methods.iter().all(|d| d.rows.len() == resamples), "the methods have different numbers of resamples");
         let replicates = methods.iter().filter_map(|d| d.theta.as_ref().map(Vec::len)).max().unwrap_or(0);
         let mean = |d: &Draws| d.theta.as_ref().map_or(f64::NEG_INFINITY, |t| average(t));
         let order = ordered(&methods.iter().map(|d| mean(d)).collect::<Vec<_>>());

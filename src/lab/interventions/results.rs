@@ -71,8 +71,7 @@ pub struct Point {
 }
 
 /// The reason given for a method whose best strength changes nothing.
-const NO_EDIT: &str =
-    "no edit after which the oracle still reads the property to keep is shown to be better than no change";
+const NO_EDIT: &str = "no strength that leaves the property to keep readable is shown to be better than no edit";
 
 /// Converts an optimum at a strength that changes nothing to the finding that there is no optimum. Its scores are means over halves. Some
 /// halves chose a strength that does edit, so the scores describe neither a single edit nor the unedited states.

@@ -115,7 +115,7 @@ pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> 
 /// # Panics
 /// If the shapes differ.
 pub fn selectivity(distance: Distance, before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
-    assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "different examples or classes");
+    assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "examples or classes differ");
     let one = |(p, q): (&[f64], &[f64])| (1.0 - distance.between(p, q) / distance.farthest(p)).clamp(0.0, 1.0);
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
 }
@@ -131,7 +131,7 @@ pub(crate) fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize>
 /// # Panics
 /// If there is not one label per row.
 pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
-    assert_eq!(after.rows(), labels.len(), "not one label per example");
+    assert_eq!(after.rows(), labels.len(), "there must be one label per example");
     let one = |(p, label): (&[f64], &Option<usize>)| label.map(|y| f64::from(u8::from(argmax(p) == y)));
     after.iter_rows().zip(labels).map(one).collect()
 }
@@ -141,7 +141,7 @@ pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
 /// # Panics
 /// If there is not one label per row or a label is not a class.
 pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
-    assert_eq!(after.rows(), labels.len(), "not one label per example");
+    assert_eq!(after.rows(), labels.len(), "there must be one label per example");
     let mut counts = vec![vec![0; after.cols()]; after.cols()];
     for (p, label) in after.iter_rows().zip(labels) {
         if let Some(y) = label {
@@ -176,7 +176,7 @@ pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
 /// If the lists differ in length.
 pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let n = lists.first().map_or(0, Vec::len);
-    assert!(lists.iter().all(|l| l.len() == n), "lists of different lengths");
+    assert!(lists.iter().all(|l| l.len() == n), "the lists have different lengths");
     (0..n)
         .map(|i| {
             let (sum, count) = lists.iter().filter_map(|l| l[i]).fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));

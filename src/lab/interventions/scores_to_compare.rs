@@ -41,7 +41,7 @@ const STRENGTHS: usize = 5;
 fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
     let (key, last) = (&curve.key, curve.points.len().saturating_sub(1));
     let none = results.no_optimum(&key.model, &key.method, key.oracle);
-    // Without the numbers in brackets, methods have reasons in common.
+    // The numbers in brackets differ between methods; without them, methods with the same reason are listed together.
     let why = none.map_or(String::new(), |w| w.value.reason.split(" (").next().unwrap_or_default().to_owned());
     let who = format!("{} ({})", key.method.title(), oracle_name(key.oracle));
     let distrusted = distrusts(results, &key.model, key.oracle);

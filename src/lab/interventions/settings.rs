@@ -54,8 +54,7 @@ pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
 }
 
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
-    let help = "A safetensors file with `directions`, or with `states` edited from the table that \
-                `probity states` writes. The method needs such a file.";
+    let help = "A safetensors file, which the method needs; it contains `directions`, or `states` edited from the table that `probity states` writes.";
     row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
@@ -101,7 +100,7 @@ fn task() -> Setting<Spec> {
 }
 
 fn data() -> Setting<Spec> {
-    row("task.data", "Data", "A file whose sentences are used as examples instead of generated sentences.").file(
+    row("task.data", "Data", "A file of examples in place of the generated sentences.").file(
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
@@ -160,7 +159,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "task.also",
         "Also keep intact",
-        "Additional properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
+        "Additional properties to keep; selectivity is then the mean over all properties to keep, each judged by its own oracle.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("none"),
             None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
@@ -228,7 +227,7 @@ pub(crate) fn examples_for(task: &TaskSpec, with: usize) -> usize {
 }
 
 fn examples() -> Setting<Spec> {
-    let help = "Number of examples before the split into oracle (40 %), intervention (40 %) and test (20 %).";
+    let help = "Number of examples; they are split into oracle (40 %), intervention (40 %) and test (20 %).";
     row("task.examples", "Examples", help).count(
         &[500, 1000, 2000, 3000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 48_000, 100_000],
         FEWEST_EXAMPLES..=MAX_EXAMPLES,
@@ -264,8 +263,7 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the \
-                property (`target` of a row, or the difference from its twin), every token by itself, or the mean of \
+    let help = "The tokens whose states are changed; these are the mask, the first or last token, the words that carry the property (`target` of a row, or the difference from its twin), every token by itself, or the mean of \
                 the tokens.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
@@ -280,7 +278,7 @@ const READS: [Option<Position>; 7] = {
 
 fn oracle_position() -> Setting<Spec> {
     let title = |p: Option<Position>| p.map_or("same as edit", Position::title);
-    let help = "The tokens that the oracles read. A position that the edit does not change needs a later oracle layer.";
+    let help = "The tokens that the oracles read; a position that the edit does not change needs a later oracle layer.";
     row("task.oracle_position", "Oracle position", help)
         .one_of(
             &READS,
@@ -292,8 +290,7 @@ fn oracle_position() -> Setting<Spec> {
 }
 
 fn tokens_per_text() -> Setting<Spec> {
-    let help = "Maximum number of rows per text if every token is read, for probes and scores. The edit still \
-                changes all tokens.";
+    let help = "Maximum rows per text in probes and scores if every token is read; the edit still changes all tokens.";
     row("task.tokens_per_text", "Tokens per text", help).count(
         &[1, 2, 4, 8, 16, 32, 64, 128],
         1..=MAX_EXAMPLES,
@@ -303,8 +300,7 @@ fn tokens_per_text() -> Setting<Spec> {
 }
 
 fn tokens_per_part() -> Setting<Spec> {
-    let help = "Maximum number of rows in a part of the split if every token is read. If necessary, fewer tokens \
-                of each text are used, but at least one.";
+    let help = "Maximum rows per part of the split if every token is read; if necessary, fewer tokens of each text are used, but at least one.";
     row("task.tokens_per_part", "Tokens per part", help).count(
         &[10_000, 20_000, 50_000, 100_000, 200_000, 500_000],
         FEWEST_EXAMPLES..=MAX_EXAMPLES,
@@ -317,7 +313,7 @@ fn layer() -> Setting<Spec> {
     Setting::new(
         "site.layer",
         "Layer",
-        "The layer whose hidden state is changed, from 1; the last one follows the model.",
+        "The layer whose hidden state is changed, from 1; the highest value selects the last layer of each model.",
         |spec: &Spec, known| {
             let layers = known.layers(&spec.models).unwrap_or(1);
             let stops = (1..=layers).map(|l| l as f64).collect();
@@ -357,7 +353,7 @@ fn oracle_layer() -> Setting<Spec> {
     Setting::new(
         "site.oracle_layer",
         "Oracle layer",
-        "The layer that the oracles read: the intervention's layer or a later one.",
+        "The layer that the oracles read: the layer of the edit or a later one.",
         |spec, known| {
             let (first, layers) = oracle_layers(spec, known);
             let stops = (first + 1..=layers).map(|l| l as f64).collect();
@@ -416,14 +412,14 @@ fn replicates() -> Setting<Spec> {
 }
 
 fn distance() -> Setting<Spec> {
-    let help = "The distance between an oracle's outputs that defines completeness and selectivity; the paper uses total variation.";
+    let help = "The distance between oracle outputs that defines C and S; the paper uses total variation.";
     row("distance", "Distance", help)
         .one_of(&Distance::ALL, |d| d.title().to_owned(), |s: &Spec, d| s.distance == *d, |s, d| s.distance = *d)
         .shown(|spec, _| spec.distance.title().to_owned())
 }
 
 fn training_seed() -> Setting<Spec> {
-    let help = "The seed of training: weights, batches, and the methods' random draws. Data and split do not change.";
+    let help = "The seed of training: weights, batches, and the methods' random draws; data and split do not change.";
     row("probe.seed", "Training seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
 }
 

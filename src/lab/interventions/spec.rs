@@ -142,7 +142,7 @@ fn procedure() -> u32 {
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with `oracle` first in the list of oracles, if the list contains it, so that the answer is by that oracle.
+    /// The same experiment with `oracle` first in the list of oracles, if the list contains it. The answer uses the first oracle.
     pub fn judged_by(&self, oracle: OracleKind) -> Self {
         let mut spec = self.clone();
         spec.probe.oracles.sort_by_key(|one| *one != oracle);

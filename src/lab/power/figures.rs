@@ -63,9 +63,9 @@ const PILOT: &str = "items of the pilot";
 /// Method of the intervals, by the run's test.
 fn region(results: &Results) -> &'static str {
     match results.curve().first().is_some_and(|p| p.value.student) {
-        true => "over items of the pilot: extremes within the confidence interval of the mean difference",
+        true => "over items of the pilot: extreme values within the confidence interval of the mean difference",
         false => {
-            "over items of the pilot: extremes within the joint confidence region of both shares of discordant items (items that only one side gets right)"
+            "over items of the pilot: extreme values within the joint confidence region of both shares of discordant items (items that only one side gets right)"
         }
     }
 }
@@ -285,7 +285,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(
-            "at {} training examples, where the pilot does not exclude that no number of test items is enough",
+            "at {} training examples, where the pilot sets no upper limit to the number of test items",
             open.join(" and ")
         );
         provenance.entries.push(("no interval".into(), text));

@@ -90,9 +90,9 @@ pub fn align(systems: &mut [System]) -> Option<String> {
         system.tasks = names.iter().cloned().zip(std::mem::take(&mut system.tasks).into_values()).collect();
     }
     let example = all.iter().map(|names| names[0].as_str()).collect::<Vec<_>>().join(", ");
-    let how = if short[0].len() == 1 { "" } else { ", each without the common beginning of its folder" };
+    let how = if short[0].len() == 1 { "" } else { " after removing the common beginning of the names in each folder" };
     let example = base::text::shortened(&example, 300);
-    Some(format!("no file has the same name in all folders; compared as the same task{how}: {example}"))
+    Some(format!("no file has the same name in all folders; files were matched as the same task{how}: {example}"))
 }
 
 /// Removes the common beginning of several names, up to a separator.

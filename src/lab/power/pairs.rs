@@ -188,7 +188,7 @@ pub struct Matched {
 /// Describes items with different prompts; `None` if there are none.
 pub fn prompts_notice(prompts: usize, n: usize) -> Option<String> {
     let text = format!(
-        "prompts differ for {prompts} of {n} items: compare only if they are the same items under other templates"
+        "prompts differ for {prompts} of {n} items: the comparison is valid only if these are the same items in other templates"
     );
     (prompts > 0).then_some(text)
 }

@@ -305,7 +305,7 @@ pub fn collapse(
         let down = gaps.iter().filter(|g| **g < 0.0).count();
         if up > 0 && down > 0 {
             reasons.push(format!(
-                "the sign of the difference changes over the {what} ({up} for the first, {down} for the second)"
+                "the sign of the difference varies over the {what} ({up} favour the first side, {down} the second)"
             ));
         }
     }

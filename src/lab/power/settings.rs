@@ -148,7 +148,7 @@ fn list<T: 'static>(
 
 /// The list of all sizes, for sizes that are not each a quarter of the next.
 fn steps() -> Setting<Spec> {
-    let help = "Training sentences per class at each step, in ascending order, separated by commas.";
+    let help = "Training sentences per class at each size; ascending, separated by commas.";
     list(
         ("task.steps", "Size steps", help),
         "none",
@@ -248,7 +248,8 @@ fn metric() -> Setting<Spec> {
 }
 
 fn grid() -> Setting<Spec> {
-    let help = "Training settings: the paper's 20 (five learning rates, four batch sizes), or 4 of them.";
+    let help =
+        "Training settings: the paper's 20 or 4 of them; the 20 combine five learning rates and four batch sizes.";
     row("training.grid", "Probe grid", help).one_of(
         &GRIDS,
         |g| (*g).to_owned(),
@@ -268,7 +269,7 @@ fn seeds() -> Setting<Spec> {
 }
 
 fn alpha() -> Setting<Spec> {
-    row("test.alpha", "Level α", "Probability that the two-sided test finds a difference when there is none.").number(
+    row("test.alpha", "Level α", "Probability that the two-sided test detects a nonexistent difference.").number(
         &[0.001, 0.005, 0.01, 0.05, 0.1],
         Range::real(1e-6, 0.5),
         |s: &Spec| s.test.alpha,
@@ -321,8 +322,7 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help =
-        "Bound for the recommended number of training examples: from the paper's tables, from textbooks, or your own.";
+    let help = "Bound for the recommended number of training examples; choose the one of the paper's tables, the one of textbooks, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
             &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],
@@ -341,7 +341,7 @@ const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {
     let help =
-        "The constant C of your own bound: it recommends n = C / ε² training examples, where ε is half the difference.";
+        "The constant C of your own bound; it recommends n = C / ε² training examples, where ε is half the difference.";
     row("test.own", "Bound's C", help).number(
         &[10.0, 30.0, 100.0, 300.0, 1_000.0],
         Range::real(1e-6, MOST_CONSTANT),

@@ -67,7 +67,7 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
         format!(
-            "only {count}{what} the sides, so the number of items needed has no upper limit and power has no lower one"
+            "only {count}{what} the sides, so the number of items needed has no upper limit and power no lower limit"
         )
     })
 }
@@ -115,7 +115,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Minimum number of items for intervals of skewed metrics to keep their level.
+/// Minimum number of items with which intervals of skewed metrics keep their level.
 const ENOUGH: usize = 50;
 
 /// A doubt about an interval for a metric that is not a proportion, from `n` units; `units` is their name.
@@ -131,7 +131,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, which contains the true difference at least {} of the time, since {alike} {} {what}",
+            "the interval is conservative: it contains the true difference at least {} of the time, because {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
@@ -298,10 +298,10 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
     let made = results.comparisons.iter().find(|c| c.value.planned);
     let outcome = match (plan.stop, made) {
         (Stop::AtN, Some(c)) if plan.hypothesis == Hypothesis::Equal => {
-            format!("made on {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
+            format!("tested on {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
-        (Stop::AtN, Some(c)) => format!("made on {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made yet: comparisons on other numbers of items are exploratory".into(),
+        (Stop::AtN, Some(c)) => format!("tested on {}: p {}", at(c), p_value(c.value.p)),
+        (Stop::AtN, None) => "not tested yet: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
     format!("planned in advance ({}): {outcome}", plan.words())
@@ -315,7 +315,7 @@ fn early(results: &Results) -> String {
     match (word, results.stop()) {
         (Some(word), _) => {
             let s = &word.value;
-            let did = if s.may_stop { "stopped" } else { "did not stop:" };
+            let did = if s.may_stop { "stopped" } else { "had not stopped" };
             format!("the sequential test {did} {}, anytime p {}", after(s), p_value(s.anytime_p()))
         }
         (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),

@@ -54,13 +54,13 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("causal-prompt", "The backdoor path by which the choice of the prompt biases a probe."),
     FigureEntry::further("causal-verbalization", "The backdoor path by which the names of an instance bias a probe."),
     FigureEntry::further("causal-sample", "The backdoor path by which the choice of instances biases a probe."),
-    FigureEntry::further("preference-published", "Like preference, with the published numbers of Cao et al."),
-    FigureEntry::further("turned-published", "Like turned, with the published numbers of Cao et al."),
-    FigureEntry::further("stability-published", "Like stability, with the published numbers of Cao et al."),
-    FigureEntry::further("consistency-published", "Like consistency, with the published numbers of Cao et al."),
+    FigureEntry::further("preference-published", "The figure preference with the published numbers of Cao et al."),
+    FigureEntry::further("turned-published", "The figure turned with the published numbers of Cao et al."),
+    FigureEntry::further("stability-published", "The figure stability with the published numbers of Cao et al."),
+    FigureEntry::further("consistency-published", "The figure consistency with the published numbers of Cao et al."),
     FigureEntry::further(
         "disparity-published",
-        "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own if it has any.",
+        "Published P@1 after further pretraining on more or fewer facts (Cao et al., Table 3), with the run's own scores if there are any.",
     ),
 ];
 
@@ -139,7 +139,7 @@ fn of_means(relations: usize, ends: &str) -> String {
 
 /// Caption text that describes how intervals over facts are computed.
 const OF_FACTS: &str =
-    "of the adjusted score alone: Student's t over facts, at least as wide as the exact interval for a proportion";
+    "for the adjusted score only: Student's t over facts, at least as wide as the exact interval for a proportion";
 const CUT: &str = ", cut at 0 and 1";
 
 /// The legend entry for the level and the sources of the intervals.
@@ -252,7 +252,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     )?;
     let facts = behind.map_or(1, |b| b.n.max(1));
     let text = format!(
-        "ranks use the measured P@1 and ignore its uncertainty: a single one of {facts} facts changes P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
+        "ranks use the measured P@1 and ignore its uncertainty: one of {facts} facts changes P@1 by {:.2}, so models with similar P@1 may swap ranks by chance",
         1.0 / facts as f64
     );
     drawn.provenance.entries.push((String::new(), figure::capital(&text)));
@@ -335,7 +335,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         (results, engine),
         (
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
-            format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
+            format!("Sources of variation in the P@1 difference between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
         (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)").around(0.0, highest)),
         layers,
@@ -361,7 +361,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
             layers.push(Layer::Line(Line { label: in_print(model).to_owned(), role: Role::nth(k), points }));
         }
         if let Some(before) = mine().find(|d| d.value.gamma.is_none()) {
-            let label = format!("{} as it is", in_print(model));
+            let label = format!("{}, not trained further", in_print(model));
             layers.push(Layer::Rule(Rule::level(before.value.p_at_1.mean, label)));
         }
     }

@@ -210,8 +210,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
 }
 
 /// Caveat about the intervals of parts and shares, which depend on the few relations where prompts have large effects.
-pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts cover the true value less often \
-than in 95 % of runs (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
+pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts have lower coverage (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 
 impl Ledger {
     /// The gap between two models as a sentence.

@@ -38,8 +38,7 @@ const PREFERENCE: [Spread; 4] = [
 /// Share of relations on which the order of the four models changes with the prompt, as stated in the text (31 of 32).
 const UNSTABLE: f64 = 0.9688;
 /// The underlying counts, with a note that the published result files give a different number.
-pub const TURNED_NOTE: &str = "90 of 128 pairs over 10 points apart; the order changes on 31 of 32 relations by the \
-                               text (drawn), on 30 by the result files";
+pub const TURNED_NOTE: &str = "90 of 128 pairs over 10 points apart; the order changes on 31 of 32 relations according to the text (drawn), and on 30 according to the result files";
 
 /// Verbalisation stability, averaged over relations (Figure 5).
 const STABILITY: [(&str, f64); 4] =
@@ -72,13 +71,14 @@ const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 /// Figures with published numbers.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
 /// Description of the published rank consistencies.
-const EIGHT: &str = "BERT, RoBERTa, GPT-2 and BART in two sizes each; more models are harder to keep in order";
+const EIGHT: &str =
+    "BERT, RoBERTa, GPT-2 and BART in two sizes each; with more models, the same order recurs less often";
 
 /// The experiment behind the published scores after further pretraining.
 const MIXED: &str = "each model is pretrained further: a share γ of the sentences states queried facts (LAMA's evidence), and the rest is open web text; even γ = 0 changes a score";
 
 /// Legend label of the scores before further pretraining.
-const BEFORE: &str = "before further pretraining (mark at the axis)";
+const BEFORE: &str = "before further pretraining (mark on the axis)";
 /// Legend label of the published results.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix in the names of figures with published numbers.

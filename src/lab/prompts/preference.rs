@@ -171,7 +171,7 @@ fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
     (0..prompts).map(|p| count(p) as f64 / rows.len() as f64).collect()
 }
 
-/// True if the order of the models changes between prompts. `scores` are by prompt, then by model. False for a single prompt.
+/// True if the order of the models changes between prompts. `scores` are indexed by prompt, then by model. False for a single prompt.
 pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     let order = |s: &Vec<f64>| places(s, |a, b| a.total_cmp(b), ties);
     let first = scores.first().map(order);

@@ -17,7 +17,7 @@ const BUILT_IN: &str = "built in";
 pub fn settings() -> Vec<Setting<Spec>> {
     let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
-        models("The models to compare. A fact is used only if its object is a single token in all of them."),
+        models("The models to compare; a fact is used only if its object is a single token in all of them."),
         files(),
         relations(),
         candidates(),
@@ -58,8 +58,7 @@ fn spaced(name: &str) -> String {
 }
 
 fn files() -> Setting<Spec> {
-    let help = "A file or folder with facts and prompts (LAMA, ParaRel, LPAQA, BEAR, causalEval, plain rows) in place of the \
-                built-in relations.";
+    let help = "Facts and prompts in place of the built-in relations; give a file or folder (LAMA, ParaRel, LPAQA, BEAR, causalEval, plain rows).";
     row("data.files", "Data", help)
         .file(
             BUILT_IN,
@@ -82,7 +81,7 @@ fn files() -> Setting<Spec> {
 }
 
 fn relations() -> Setting<Spec> {
-    let help = "Relations to test: functional (not marked N-M, several objects per subject), all or one; a spec file can list several.";
+    let help = "Relations to test: functional, all or one; functional ones are not marked N-M (several objects per subject), and a spec file can list several relations.";
     let choices = |known: &Known| -> Vec<Relations> {
         let single = known.relations.iter().map(|r| Relations::from([r.id.as_str()]));
         Relations::CHOICES.into_iter().chain(single).collect()
@@ -107,7 +106,7 @@ fn relations() -> Setting<Spec> {
 }
 
 fn candidates() -> Setting<Spec> {
-    let help = "Candidate answers: the model's vocabulary without function words (Cao et al. 2022), the words that all models share, or the answers of the relation; pseudo-log-likelihood also allows multi-token answers.";
+    let help = "Candidate answers: vocabulary, shared words, or the relation's answers; the vocabulary excludes function words (Cao et al. 2022), shared words are in the vocabulary of every model, and pseudo-log-likelihood also allows multi-token answers.";
     row("query.candidates", "Answers from", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),
@@ -117,7 +116,7 @@ fn candidates() -> Setting<Spec> {
 }
 
 fn weights() -> Setting<Spec> {
-    let help = "Prompt weights in the adjusted score, the same for every model: uniform (Cao et al. 2022), your own numbers (entered with the prompts or in a spec), or based on the models' perplexity.";
+    let help = "Prompt weights in the adjusted score, the same for every model; they are uniform (Cao et al. 2022), your own numbers (entered with the prompts or in a spec), or based on the models' perplexity.";
     row("adjust.weights", "Prompt weights", help).one_of(
         &Weighting::ALL,
         |w| spaced(w.name()),
@@ -136,7 +135,7 @@ fn sharing(s: &Sharing) -> String {
 }
 
 fn random() -> Setting<Spec> {
-    let help = "Prompts and mentions in the random regime: drawn separately for each model, as in the published code, or shared by all.";
+    let help = "Prompts and mentions in the random regime; they are drawn separately for each model, as in the published code, or shared by all.";
     row("ranks.random", "Random draws", help).one_of(
         &SHARING,
         sharing,
@@ -146,7 +145,7 @@ fn random() -> Setting<Spec> {
 }
 
 fn ledger() -> Setting<Spec> {
-    let help = "Prompt and mentions for the two models of a ledger: the same for both, or drawn separately.";
+    let help = "Prompt and mentions for the two models of a ledger; they are the same for both, or drawn separately.";
     row("ledger.draws", "Ledger draws", help).one_of(
         &SHARING,
         sharing,
@@ -256,7 +255,7 @@ fn rate() -> Setting<Spec> {
 }
 
 fn masking() -> Setting<Spec> {
-    let help = "Share of words that are masked in the training of masked language models; usually .15.";
+    let help = "Share of words masked when training masked language models; usually .15.";
     row("disparity.masking", "Masked share", help).real_or(
         USUAL,
         &[0.1, 0.15, 0.2, 0.3, 0.4],
@@ -267,7 +266,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "Ranks of tied models: the earlier model gets the lower rank, as in the published code, or all get their mean rank.";
+    let help = "Ranks of tied models; the earlier model gets the lower rank, as in the published code, or all get their mean rank.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -278,7 +277,7 @@ fn ties() -> Setting<Spec> {
 
 fn scoring() -> Setting<Spec> {
     let help =
-        "Comparison of scores: as exact fractions, or rounded to two decimals in per cent, as in the publication.";
+        "Scores are compared as exact fractions or rounded; the publication rounds them to two decimals in per cent.";
     row("ranks.scoring", "Scores as", help).one_of(
         &Scoring::ALL,
         |t| spaced(t.name()),
@@ -288,12 +287,7 @@ fn scoring() -> Setting<Spec> {
 }
 
 fn case() -> Setting<Spec> {
-    row(
-        "query.ignore_case",
-        "Case",
-        "Treatment of words that differ only in case: as different words, or as the same word.",
-    )
-    .one_of(
+    row("query.ignore_case", "Case", "Words that differ only in case: different words, or the same word.").one_of(
         &[false, true],
         |ignored| if *ignored { "ignored".into() } else { "counts".into() },
         |s: &Spec, ignored| s.query.ignore_case == *ignored,
@@ -337,7 +331,7 @@ fn sampled_prompts() -> Setting<Spec> {
 }
 
 fn mentions() -> Setting<Spec> {
-    let help = "Maximum number of names per subject, including the usual one (Cao et al. 2022: five).";
+    let help = "Maximum number of names per subject, including the usual one; five in Cao et al. 2022.";
     row("data.mentions", "Max. names", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
@@ -347,7 +341,7 @@ fn mentions() -> Setting<Spec> {
 }
 
 fn draws() -> Setting<Spec> {
-    let help = "Number of draws of relations for rank consistency (Cao et al. 2022: 1,000).";
+    let help = "Number of draws of relations for rank consistency; 1,000 in Cao et al. 2022.";
     row("ranks.draws", "Ranking draws", help).count(
         &[100, 200, 500, 1000, 2000, 5000, 10_000],
         1..=100_000,
@@ -375,7 +369,7 @@ fn k() -> Setting<Spec> {
 }
 
 fn function_words() -> Setting<Spec> {
-    let help = "Words that do not count as answers: `own` for the program's list and all punctuation, `none`, or a file of words.";
+    let help = "Words that do not count as answers; choose `own` (the program's list and all punctuation), `none`, or a file of words.";
     row("query.function_words", "Skipped words", help)
         .file(
             OWN_WORDS,

@@ -80,8 +80,8 @@ impl TunedSpec {
 }
 
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "Number of prompts per relation to search for with the first model, on facts that are excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
-    let facts = "Maximum number of facts per relation for the search, never more than half of them. They are excluded from the evaluation.";
+    let found = "Number of prompts per relation to search for with the first model; the search (discrete and gradient-based, as in AutoPrompt) uses facts that are excluded from the evaluation.";
+    let facts = "Maximum number of facts per relation for the search; at most half of the facts are used, and these are excluded from the evaluation.";
     let rounds = "Number of attempts to replace a word in a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(

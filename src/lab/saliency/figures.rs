@@ -232,7 +232,7 @@ pub(crate) fn against_ratio(
     };
     let mut shown: Vec<&str> = lines.iter().flat_map(|l| &l.1).map(|r| r.value.method.as_str()).collect();
     shown.dedup();
-    let mut words = vec![("by chance", "the same for words that are ranked at random")];
+    let mut words = vec![("by chance", "the score of a random ranking of the words")];
     if agreement == Agreement::Map {
         words.insert(0, ("MAP", MAP));
     }
@@ -440,13 +440,13 @@ const ACCURACY: [(&str, &str); 4] = [
 ];
 
 /// Explains the numbers printed on bars instead of intervals.
-const ON_BARS: (&str, &str) = ("numbers beside a value", "number of inputs that it averages, and of their originals");
+const ON_BARS: (&str, &str) = ("numbers beside a value", "number of inputs averaged, and number of their originals");
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
-    ("above chance", "minus the token-F1 of a random ranking of the words"),
+    ("above chance", "token-F1 minus the token-F1 of a random ranking of the words"),
     (
         "right, wrong",
-        "of each input; an original counts in both groups where the model is right on some of its inputs and wrong on others",
+        "answers to the inputs; an original counts in both groups if the model is right on some of its inputs and wrong on others",
     ),
     ON_BARS,
 ];

@@ -81,7 +81,7 @@ fn dimensions() -> Setting<Spec> {
 }
 
 fn inputs() -> Setting<Spec> {
-    let help = "Number of originals and perturbed partners together, drawn evenly over the dimensions; the benchmark has about 3,100.";
+    let help = "Number of originals and partners, drawn evenly over the dimensions; the benchmark has about 3,100.";
     row("data.inputs", "Sentences", help).count(
         &[60, 150, 300, 600, 1_200, 3_200],
         1..=MOST_INPUTS,
@@ -179,7 +179,7 @@ fn direction() -> Setting<Spec> {
 }
 
 fn scores() -> Setting<Spec> {
-    let help = "Attention after the softmax, or before it up to a constant that does not change rankings.";
+    let help = "Attention after the softmax, or the centred scores before it.";
     row("attention.scores", "Attention as", help).one_of(
         &[ScoreKind::Softmax, ScoreKind::Raw],
         |k| if *k == ScoreKind::Raw { "raw".into() } else { "softmax".to_owned() },
@@ -197,7 +197,7 @@ fn baseline() -> Setting<Spec> {
     row(
         "integrated_gradients.baseline",
         "Baseline",
-        "Start of the path. The paper uses padding tokens between the special tokens.",
+        "Start of the path; the paper uses padding tokens between the special tokens.",
     )
     .one_of(
         &[Baseline::Pad, Baseline::Mask, Baseline::Zero, Baseline::Mean],
@@ -211,7 +211,7 @@ fn target() -> Setting<Spec> {
     row(
         "integrated_gradients.target",
         "Explained",
-        "Quantity to explain: the probability of the predicted token, or its logit.",
+        "Quantity to explain: the predicted token's probability, or its logit.",
     )
     .one_of(
         &[TargetKind::Probability, TargetKind::Logit],
@@ -245,7 +245,7 @@ fn tolerance() -> Setting<Spec> {
 }
 
 fn top_k() -> Setting<Spec> {
-    let help = "Number of words in a predicted rationale: the dimension's ratio times the sentence length (paper), the length of the gold rationale, or five (public code).";
+    let help = "Number of words in a predicted rationale; it is the dimension's ratio times the sentence length (paper), the length of the gold rationale, or five (public code).";
     row("metrics.k", "Rationale size", help)
         .one_of(
             &[TopK::Ratio, TopK::Gold, TopK::Fixed(5)],
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "Words that MAP treats as the same: words with the same text (public code), with the same text and occurrence number, or aligned words.";
+    let help = "Words that MAP treats as the same; these are words with the same text (public code), with the same text and occurrence number, or aligned words.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {
@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the smallest change to the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners with the same answer. Both together take about 100 passes per input and method.";
+    let help = "Sensitivity and stability; sensitivity is the smallest change to the rationale's word embeddings that changes the answer, and stability is the lowest MAP among partners with the same answer. They take about 100 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),
@@ -281,7 +281,7 @@ fn robustness() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. replaced: words become the baseline token, with rationales of K words. deleted: words are removed, and results are averaged over 1, 5, 10, 20 and 50 % of the words, as in ERASER.";
+    let help = "Sufficiency and comprehensiveness; they are the probability lost with the predicted rationale alone, and without it. With `replaced`, words become the baseline token, and rationales have K words. With `deleted`, words are removed, and results are averaged over 1, 5, 10, 20 and 50 % of the words, as in ERASER.";
     row("saliency.erasure", "Erasure", help).one_of(
         &[Erasure::Baseline(false), Erasure::Baseline(true), Erasure::Deleted(Eraser::Eraser)],
         |erasure| match erasure {

@@ -377,7 +377,7 @@ impl Spec {
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
             let problem =
-                "cannot be raw for attention to the mask: each token's scores are off by a different constant";
+                "cannot be raw for attention to the mask: each token's scores are shifted by a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;

@@ -193,8 +193,8 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         let (v, name) = (&i.value, format!("{} by {}", brief(results, &i.model), short(&i.value.method)));
         if let Some(((f1, chance), above)) = v.token_f1.zip(v.random_f1).zip(v.f1_above) {
             let verdict = match above {
-                e if e.lo > 0.0 => "finds the words that annotators marked more often than chance",
-                e if e.hi < 0.0 => "finds the words that annotators marked less often than chance",
+                e if e.lo > 0.0 => "finds the words that annotators marked better than chance",
+                e if e.hi < 0.0 => "finds the words that annotators marked worse than chance",
                 _ => "cannot be distinguished from chance in finding the words that annotators marked",
             };
             out.push(format!(

@@ -28,7 +28,7 @@ fn tokens_are_rows_clustered_by_text() {
     let tokens = data.tokens.as_ref().unwrap();
     assert_eq!((tokens.per_text, tokens.texts, data.n_test), (3, [240, 240, 120], 360));
     assert!(tokens.left_out > 600 && data.n_oracle.0 == 3 * 160 + 80);
-    assert!(rig.board.notices.iter().any(|n| n.problem.what.contains("1,800 tokens of 600 texts are rows")));
+    assert!(rig.board.notices.iter().any(|n| n.problem.what.contains("1,800 tokens of 600 texts are used")));
     let mut points =
         results.curves.iter().flat_map(|c| &c.points).chain(results.map.iter().map(|_| &results.curves[0].points[0]));
     assert!(points.all(|p| (p.n, p.value.n_c, p.value.beside.texts.map(|t| t[0])) == (360, 360, Some(120))));

@@ -114,7 +114,7 @@ fn numbers_of_a_distrusted_oracle_have_no_star() {
     assert!(printed.iter().any(|line| line.starts_with("Numbers with an unreliable")), "{printed:?}");
     assert_eq!(
         verdict(&both, false),
-        "1 of 1 number differs significantly after Holm's adjustment, but the answer does not rely on it."
+        "1 of 1 number differs significantly after Holm's adjustment, but it does not affect the answer."
     );
 }
 

@@ -26,7 +26,7 @@ pub fn long<S: 'static>(
     get: impl Fn(&S) -> Long + 'static,
     put: impl Fn(&mut S, Long) + 'static,
 ) -> Setting<S> {
-    let help = "Texts beyond the model's limit are left out, cut at the end, or reduced to a window around the target position. For sentence vectors, windows cover the whole text.";
+    let help = "Texts too long for the model are dropped, cut, or read in a window; the window is around the target position, and for sentence vectors, windows cover the whole text.";
     row(key, "Long texts", help).one_of(
         &Long::ALL,
         |l| l.name().into(),

@@ -30,8 +30,7 @@ impl Bench {
     fn tell_of_tokens(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let Some(texts) = &self.texts else { return Ok(()) };
         let what = format!(
-            "{} tokens of {} texts are rows, at most {} per text ({} tokens left out); each has the labels of its text and equal \
-             weight; probes are validated on one token of each text, and intervals are over texts",
+            "{} tokens of {} texts are used, at most {} per text ({} tokens left out); each token has the labels of its text and equal weight; probes are validated on one token of each text, and intervals are computed over texts",
             grouped(self.stimuli.list.len()),
             grouped(texts.parts().iter().sum()),
             texts.per_text,
@@ -59,7 +58,7 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                        "{dropped} of {} examples were dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
                          texts cannot be read, {dropped_repeats} give the model the same input as another example)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),

@@ -56,7 +56,7 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
 /// The layers of the lens in a model with `depth` blocks.
 pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Problem> {
     spec.resolve(depth).map_err(|what| {
-        let (r#where, hint) = ("lens.layers", "choose other layers, or omit them for all");
+        let (r#where, hint) = ("lens.layers", "choose other layers, or omit the key for all layers");
         Problem::new(what, r#where, hint)
     })
 }

@@ -149,8 +149,8 @@ impl Baseline {
     }
 }
 
-/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are by replicate and
-/// oracle, `behaved` by replicate.
+/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are indexed by
+/// replicate and oracle, `behaved` by replicate.
 pub(crate) fn kinds(
     bench: &mut Bench,
     named: &Named,

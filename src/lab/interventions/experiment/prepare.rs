@@ -37,7 +37,7 @@ use stats::halves::{HALVINGS, Halves};
 
 /// Number of test examples for answering questions from a slider, and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Least number of texts in the first chunk, if rows are tokens: with fewer, the exact floor of the bands exceeds their width.
+/// Minimum number of texts in the first chunk, if rows are tokens: with fewer, the exact bound determines the width of the bands.
 const FIRST_TEXTS: usize = 64;
 /// Number of test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;

@@ -44,7 +44,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
         section(&mut out, VERSUS_TITLE, &VERSUS_HEAD, verdicts(results, &data.model));
-        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
+        section(&mut out, "Front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "Accuracy of fresh probes after the edit (share of the accuracy above chance that remains)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
@@ -91,7 +91,7 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     let tokens = d.tokens.as_ref().map(|t| {
         let [oracle, intervention, test] = t.texts;
         format!(
-            "examples are tokens, at most {} of a text: {test} test texts, {intervention} for interventions, {oracle} for oracles",
+            "examples are tokens, at most {} per text: {test} test texts, {intervention} for interventions, {oracle} for oracles",
             t.per_text
         )
     });
@@ -290,7 +290,7 @@ const LEAK_HEAD: [&str; 5] = ["method", "at", "chance", "linear probe", "percept
 fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
     let left = |l: &Left| {
         let share = l.share.map_or_else(|| "no accuracy above chance".into(), |s| interval(&s));
-        format!("{share}, accuracy {} from {}", score(l.after.mean), score(l.before.mean))
+        format!("{share}, accuracy {} after, {} before", score(l.after.mean), score(l.before.mean))
     };
     let mine = results.leaks.iter().filter(|l| l.model == model);
     mine.map(|l| {
@@ -301,7 +301,7 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
                 Some(p) => {
                     let read = [p.before, p.erased, p.found].map(score).join(" / ");
                     format!(
-                        "{} {}; classifier with its kernel: {read} (before, erased, states found)",
+                        "{} {}; accuracy of a kernel classifier: {read} (before / erased / pre-images)",
                         v.parameter,
                         short(v.value)
                     )

@@ -101,7 +101,7 @@ impl Bench {
         let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins));
         if known > 0 && judged {
             let what = format!("{known} of {all} twins are also in the oracles' training data");
-            let hint = "the true counterfactual scores slightly too high on these";
+            let hint = "on these twins, the scores of the true counterfactual are slightly too high";
             host.notice(NoticeLevel::Info, Problem::new(what, "method counterfactual", hint))?;
         }
         Ok(twins)

@@ -22,7 +22,7 @@ use stats::replicates::Contrast;
 /// Power at which a difference counts as detectable.
 const POWER: f64 = 0.8;
 
-/// Compares all methods under every oracle, then all their settings. `concluded` is by method, then by oracle.
+/// Compares all methods under every oracle, then all their settings. `concluded` is indexed by method, then by oracle.
 pub(crate) fn compare(
     bench: &Bench,
     sweeps: &[Sweep],

@@ -37,7 +37,7 @@ pub fn map(
     };
     let mut provenance = provenance_of(results, engine, model, map.cells().iter().map(|c| (*c, &c.value.point)));
     let how = first.value.strength.title();
-    provenance.entries.push(("strength".into(), format!("{how} (beside each layer)")));
+    provenance.entries.push(("strength".into(), format!("{how} (given beside each layer)")));
     let reasons = map.layers.iter().filter_map(|l| Some((l, map.reason(*l)?)));
     let reasons = reasons.map(|(layer, why)| (format!("layer {layer}"), format!("n/a: {why}")));
     provenance.entries.extend(reasons);
@@ -45,8 +45,8 @@ pub fn map(
     let figure = Figure {
         name: format!("map-{what}-{short}-{}-{oracle}", method.file_name()),
         title: format!("{} on {short}: {what} by layers, {}", method.title(), judge(oracle)),
-        x: Axis::of("oracle reads at layer", map.layers.iter().map(ToString::to_string)),
-        y: Axis::of(format!("layer written at ({symbol})"), map.layers.iter().map(name_of_row)),
+        x: Axis::of("layer of the oracle", map.layers.iter().map(ToString::to_string)),
+        y: Axis::of(format!("layer of the edit ({symbol})"), map.layers.iter().map(name_of_row)),
         layers: vec![Layer::Cells(Cells {
             label: what.into(),
             shades: Shades::Rising,

@@ -84,11 +84,11 @@ impl<'a> Rated<'a> {
 }
 
 const RINGS: &str =
-    "best strength of each method except controls, chosen on one half of the test examples, scored on the other";
+    "best strength of each method except controls, chosen on one half of the test examples and scored on the other";
 /// [`RULE`] as worded in captions.
-const DOMINATED: &str = "the ends of the intervals show another setting better by over .01 on one axis and not worse by over .01 on the other";
+const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, judged by the ends of the intervals";
 
-/// Caption: which settings can be on the front.
+/// Caption entry on the settings that can be on the front.
 const ELIGIBLE: (&str, &str) = ("rated", "the oracle still reads the property to keep better than chance");
 
 /// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
@@ -141,7 +141,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
             "examples, one training run".into()
         };
         let text = format!(
-            "{} %, of the rings, the knee and the ends of the front, over {over} (paired bootstrap)",
+            "{} %, drawn for the rings, the knee and the ends of the front, over {over} (paired bootstrap)",
             (level * 1e6).round() / 1e4
         );
         provenance.entries.push(("intervals".into(), text));
@@ -149,7 +149,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     provenance.entries.push(("grey curves".into(), "equal reliability R, the harmonic mean of C and S".into()));
     provenance
         .entries
-        .push(("front".into(), format!("{}; full marks: on the front or not distinguishable", rated.counts())));
+        .push(("front".into(), format!("{}; full marks: on the front or not distinguishable from it", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
     let methods = || drawn.iter().map(|c| c.key.method.name.as_str());
     provenance.entries.extend(written_out(methods()));

@@ -34,7 +34,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "c",
         "Regularisation C",
-        "weight of the data relative to the L2 penalty of the logistic regression (scikit-learn's default)",
+        "weight of the data relative to the L2 penalty; the default is scikit-learn's",
         1.0,
         [1e-6, 1e6],
     ),
@@ -47,7 +47,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::real(
         "min_accuracy",
         "least accuracy",
-        "a classifier below this validation accuracy is skipped, but its round counts (official code; 0 keeps all)",
+        "a classifier below this validation accuracy is skipped; its round still counts (official code; 0 keeps all)",
         0.0,
         [0.0, 1.0],
     ),

@@ -40,7 +40,7 @@ pub(crate) const INTERCHANGE: Method = Method {
 pub(super) const SAME_OTHER: Setting = Setting::flag(
     "same_other",
     "same other value",
-    "1 draws donors with the same value of the other property (no value counts as a value), 0 ignores it",
+    "1 draws donors with the same value of the other property; 0 ignores that property (an undefined value counts as a value)",
     0.0,
 );
 

@@ -57,7 +57,7 @@ const SETTINGS: [Setting; 8] = [
     Setting::real(
         "gamma",
         "γ · D",
-        "γ of the kernel times the number of dimensions, for embeddings scaled to unit variance",
+        "γ of the kernel times the number of dimensions; embeddings are scaled to unit variance",
         1.0,
         [1e-6, 100.0],
     ),
@@ -71,7 +71,7 @@ const SETTINGS: [Setting; 8] = [
     Setting::whole(
         "rank",
         "rank",
-        "directions of feature space to remove: k - 1 times this number for k values",
+        "directions of feature space to remove; k - 1 times this number for k values",
         1.0,
         40.0,
     ),

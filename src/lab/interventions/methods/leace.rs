@@ -25,7 +25,7 @@ pub const LEACE: Method = Method {
     settings: &[Setting::flag(
         "shrink",
         "shrink covariance",
-        "1 shrinks the covariance as in the authors' code, 0 uses the sample covariance",
+        "1 shrinks the covariance as in the authors' code; 0 uses the sample covariance",
         1.0,
     )],
     applied: &[],

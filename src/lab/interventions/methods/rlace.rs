@@ -90,20 +90,20 @@ const SETTINGS: [Setting; 9] = [
     Setting::real(
         "tolerance",
         "tolerance",
-        "the game ends when the accuracy is this close to the majority share (authors' code)",
+        "the game ends when accuracy is this close to the majority share; as in the authors' code",
         0.0015,
         [0.0, 1.0],
     ),
     Setting::flag(
         "scale",
         "scale",
-        "1 first divides embeddings by their root mean square, 0 leaves them unscaled (authors' code)",
+        "1 first divides embeddings by their root mean square; 0 leaves them unscaled (authors' code)",
         1.0,
     ),
     Setting::flag(
         "judge",
         "authors' judge",
-        "0: for each rank, an unpenalised classifier chooses between two candidates; 1: choose as in the authors' code",
+        "0: an unpenalised classifier chooses between two candidates per rank; 1: the choice follows the authors' code",
         0.0,
     ),
 ];

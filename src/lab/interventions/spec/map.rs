@@ -54,7 +54,7 @@ impl MapSpec {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;
         if let [one] = self.layers[..] {
-            let problem = format!("names only layer {one}: list at least two layers, or omit the key for all");
+            let problem = format!("names only layer {one}: list at least two layers, or omit the key for all layers");
             return refuse.because("map.layers", problem);
         }
         if self.layers.contains(&LayerRef::At(0)) {

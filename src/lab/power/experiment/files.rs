@@ -71,9 +71,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // See the results of the bench `power` (`signs`).
-        let what = "for result files, only the size of the difference and the power decide whether a number of items is \
-            recommended; the sign of the difference in random parts of the items is ignored, because with low power it \
-            changes by chance";
+        let what = "for result files, whether a number of items is recommended depends only on the size of the difference and the power; changes of sign between random subsamples are ignored, because they occur by chance at low power";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -97,8 +95,9 @@ fn side(
     let mut all = Vec::new();
     for (k, name) in names.iter().enumerate() {
         host.poll()?;
-        let found = read(&spec.path(name), wanted)
-            .map_err(|e| problem(&e, "results", "per-item results of an evaluation harness, JSON lines or CSV"))?;
+        let found = read(&spec.path(name), wanted).map_err(|e| {
+            problem(&e, "results", "give per-item results of an evaluation harness, as JSON Lines or CSV")
+        })?;
         for what in found.notes {
             let problem = Problem { what, r#where: name.clone(), hint: String::new() };
             host.notice(NoticeLevel::Warning, problem)?;

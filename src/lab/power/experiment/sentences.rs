@@ -216,12 +216,15 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     }
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = format!("its rows have several labels, but none has the expected name: {}", names.join(", "));
+        let what = format!("its rows have several labels ({}), but none has the expected name", names.join(", "));
         let hint = "set `task.label` to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what = format!("{} sentences are used; {twice} are duplicates and {other} rows have no label", all.len());
+        let what = format!(
+            "{} sentences are used; {twice} duplicates and {other} rows without a label are left out",
+            all.len()
+        );
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();

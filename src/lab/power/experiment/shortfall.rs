@@ -73,7 +73,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Both losses at every size; at the largest size, none is due to lack of data.
+/// Both losses at every size; at the largest size, no loss is due to lack of data.
 fn split(spec: &Spec, first: bool, found: &[Found]) -> Vec<ShortfallFinding> {
     let most = found.last().map(|most| &most.best);
     let part = |(at, Found { n, optimum, best, probes }): (usize, &Found)| ShortfallFinding {

@@ -40,7 +40,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
     let bound = results.needed().map_or("bound", bound);
-    let wide = format!("margin of the {bound}, within 0 and 1");
+    let wide = format!("margin of the {bound}, clipped to 0 and 1");
     let narrow = format!("mean ± 1 SD over {seeds} seeds");
     let pair = "mean of 2 seeds, and the value of each".to_owned();
     layers.push(Layer::Intervals(Intervals { wide, narrow, pair, is_margin: true, ..Intervals::default() }));

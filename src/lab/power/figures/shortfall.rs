@@ -39,8 +39,8 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
     layers.push(Layer::Rule(Rule::level(0.0, "no loss")));
     let seeds = match first.value.seeds {
         0 | 1 => "test items",
-        few if is_few(few) => "test items; by optimisation both training runs are shown",
-        _ => "test items and training runs; by data test items alone",
+        few if is_few(few) => "test items; for losses due to optimisation, both training runs are shown",
+        _ => "test items and training runs; for losses due to data, test items only",
     };
     layers.extend(covering(first, seeds));
     let mut figure = finished(Figure {
@@ -49,7 +49,7 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
         x: Axis::doubling("training examples").of_settings(),
         y: Axis::linear("accuracy shortfall"),
         layers,
-        provenance: provenance(first, engine, &format!("over {seeds}; the training examples are given")),
+        provenance: provenance(first, engine, &format!("over {seeds}; the training examples are fixed")),
     });
     let solved = all.iter().all(|t| t.value.optimum == "solved");
     let best =

@@ -44,8 +44,8 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
         Layer::Points(Points { label: label.into(), role: Role::points(k, marker), points })
     };
     let mut layers = vec![
-        layer(0, Marker::Circle, "part to test on, or all items of a set without parts", test),
-        layer(1, Marker::Cross, "part to train on", train),
+        layer(0, Marker::Circle, "test split, or all items of an undivided set", test),
+        layer(1, Marker::Cross, "training split", train),
     ];
     let mut origin = provenance(needed, engine, super::region(results));
     match results.collapsed() {
@@ -68,7 +68,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
     let sizes = DATASETS.iter().flat_map(|set| set.3.iter().map(|n| *n as f64)).chain([needed.n as f64]);
     let (least, most) = rules.chain(sizes).fold((f64::INFINITY, 0.0f64), |(lo, hi), n| (lo.min(n), hi.max(n)));
     super::tested(results, &mut origin);
-    origin.entries.insert(0, ("n".into(), format!("{} published data sets, one mark for each part", DATASETS.len())));
+    origin.entries.insert(0, ("n".into(), format!("{} published data sets, one mark for each split", DATASETS.len())));
     origin.entries.push((
         "sizes of the sets".into(),
         "Zhu et al. 2022, Tables 8 and 9; items are words in UD and examples in the other suites; the CSV file names the sets".into(),

@@ -60,7 +60,7 @@ fn own_task(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "task"),
         label(first, "task"),
-        "A separate task for this side. Its sentences are different items, so the comparison is then unpaired.",
+        "A separate task for this side; its sentences are different items, so the comparison is then unpaired.",
         move |_, _| Kind::Choice(names()),
         move |spec: &Spec, _| {
             let own = spec.side(first).task.as_ref();
@@ -164,7 +164,7 @@ fn pooling(first: bool) -> Setting<Spec> {
 }
 
 fn classifier(first: bool) -> Setting<Spec> {
-    let help = "Classifier trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
+    let help = "Classifier trained on the vectors; it is logistic regression, or a perceptron with one hidden layer.";
     row(key(first, "classifier"), label(first, "probe"), help)
         .one_of(
             &CLASSIFIERS,
@@ -176,7 +176,7 @@ fn classifier(first: bool) -> Setting<Spec> {
 }
 
 fn noise(first: bool) -> Setting<Spec> {
-    let help = "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).";
+    let help = "Standard deviation of Gaussian noise on every vector; see Figure 3 of Zhu et al.";
     row(key(first, "noise"), label(first, "noise"), help).number(
         &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
         Range::real(0.0, 1e6),
@@ -186,7 +186,7 @@ fn noise(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted(first: bool) -> Setting<Spec> {
-    let help = "Training steps on shuffled words before the vectors are computed (Zhu et al., Table 2: 200).";
+    let help = "Training steps on shuffled words before the vectors are computed; 200 in Table 2 of Zhu et al.";
     row(key(first, "corrupted"), label(first, "corruption"), help).count(
         &[0, 50, 100, 200, 500],
         0..=20_000,
@@ -220,7 +220,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results that replace a probe: a file from any harness that `probity compare` supports, with several seeds separated by commas, or a folder with results by task. Several folders are several systems. Set this for both sides.";
+    let help = "Results that replace a probe; give a file from any harness that `probity compare` supports, several such files (one per seed) separated by commas, or a folder with results by task. Several folders are several systems. Set this for both sides.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

@@ -104,7 +104,7 @@ pub(super) struct Gathered {
     pub parts: Vec<Vec<Parts>>,
     /// By model: terms of the means over relations, one entry per relation.
     pub spreads: Vec<Vec<Spread>>,
-    /// By relation: whether the order of the models changes with the prompt.
+    /// By relation: true if the order of the models changes with the prompt.
     pub unstable: Vec<bool>,
     /// Number of queried instances.
     pub instances: usize,

@@ -46,7 +46,7 @@ pub(super) fn of_shares(shares: impl Iterator<Item = (f64, usize)>, units: &str)
     let method = match (exact.contains(&true), exact.contains(&false)) {
         (true, false) => "Clopper and Pearson's for proportions",
         (false, _) => "Wilson's for proportions",
-        (true, true) => "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 on either side",
+        (true, true) => "Wilson's for proportions, or Clopper and Pearson's with fewer than 5 successes or failures",
     };
     format!("{method}, over {units}")
 }
@@ -83,7 +83,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         (
             results.summaries.first(),
             "relations",
-            &format!("of the adjusted score alone: {}", of_means(relations, "0 and 1")),
+            &format!("for the adjusted score only: {}", of_means(relations, "0 and 1")),
             &[("usual name", USUAL), ("adjusted", AVERAGED)],
         ),
     )

@@ -191,7 +191,7 @@ impl Bench {
     /// Reports what is left out. Unreadable rows cause a warning; sentences that a single model cannot use do not, because they are often
     /// unavoidable.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
-        let hint = "the finding `data` counts each reason";
+        let hint = "the `data` finding lists all reasons with their counts";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {
             let mine: Vec<&LeftOut> = self.left_out.iter().filter(|l| l.model == model).collect();
             let count: usize = mine.iter().map(|l| l.count).sum();

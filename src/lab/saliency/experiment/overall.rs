@@ -260,7 +260,7 @@ fn tell_method(
 /// Dimension, kind of perturbation (`None` for all) and method that define a cell.
 type Place<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// Splits a cell by whether answers are right (`right` is ordered by sentence). Each part has its number of inputs or pairs.
+/// Splits a cell by whether answers are right (`right` is indexed by sentence). Each part has its number of inputs or pairs.
 fn by_answers(
     bench: &Bench,
     families: &[&Family],

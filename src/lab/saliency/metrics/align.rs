@@ -27,7 +27,9 @@ impl Slot {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AlignError {
-    #[error("the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words")]
+    #[error(
+        "the alignment pairs word {original} with word {perturbed}, but the inputs have {words} and {others} words"
+    )]
     Outside {
         /// Index in the original.
         original: usize,
