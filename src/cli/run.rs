@@ -312,7 +312,7 @@ pub async fn execute(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let folders = folders(args, tasks)?;
-    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine sends no events".into()))?;
+    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine has no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
     let (mut failed, mut unkept) = (false, None);

@@ -213,7 +213,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
     "note", "mark with a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
-    "bands", "behind the figure: all bands",
+    "bands", "interval bands: all or main line",
         "Shows interval bands for all lines, or for the main line only.",
         ["b"], None, measures => look::bands;
     "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or captures it again.",

@@ -305,7 +305,7 @@ fn tell(
     if c.is_equivalent(aim.level) {
         output::line(out, &equivalent(c, aim.level))?;
     } else if c.deciding_p() > aim.level {
-        let text = format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
+        let text = format!("not shown to be equivalent within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
         output::line(out, &text)?;
     }
     if c.family > 1 {

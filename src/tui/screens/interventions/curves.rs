@@ -173,7 +173,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
     let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
     let of = match (readout.exact, readout.point.is_final) {
-        (false, _) if awaiting_point(state) => format!("nearest, {} is next", short(marker(state))),
+        (false, _) if awaiting_point(state) => format!("nearest; {} is next", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),

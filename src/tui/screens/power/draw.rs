@@ -159,12 +159,12 @@ fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize,
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state) {
-        None if state.replay.is_some() => "nothing has been played yet".to_owned(),
+        None if state.replay.is_some() => "no run has started yet in this replay".to_owned(),
         None => format!("{} runs the comparison", state.keymap.label("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first comparison".into(),
-            Some(Outcome::Done) => "the run has nothing to show here".into(),
+            Some(Outcome::Done) => "this run has no result for this pane".into(),
             None => job.progress.as_ref().map_or("the comparison is starting".into(), |p| p.stage.clone()),
         },
     };

@@ -131,7 +131,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
     "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
-    "published", "behind the figure: published numbers",
+    "published", "published numbers: show or hide",
         "Shows or hides the values published by Cao et al. 2022 behind the figure, if there are any.",
         ["b"], None, always => turn_published;
 };
@@ -150,7 +150,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
     "next-cause", "next cause", "Highlights the next path of the causal graph: prompt, name, sample.",
         ["c"], None, always => next_cause;
-    "keep-prompt", "keep typed prompt", "Keeps the typed prompt under the cursor for the next runs, or drops it again.",
+    "keep-prompt", "keep typed prompt", "Uses the typed prompt under the cursor in the next runs, or stops using it.",
         ["o"], None, own::can_keep => own::keep;
     "prompt-weights", "prompt weights", "Opens a field for the weights of this relation's prompts in the next run.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
