@@ -213,7 +213,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
             } else {
                 "cells are computed on the machine that has their folder"
             };
-            return Err(CliError::Usage(format!("{what}; run it there, with `ssh {}`", address.target())));
+            return Err(CliError::Usage(format!("{what}; run this command there with `ssh {}`", address.target())));
         }
         return runtime.block_on(run_far(address, args, &tasks, out));
     }

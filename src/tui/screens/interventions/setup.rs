@@ -163,7 +163,7 @@ impl Setup for InterventionsSetup {
                 view_mut(state).oracle = oracle;
                 let now = marker(state);
                 let reason = methods::reason(state);
-                let said = reason.as_ref().map(|reason| format!("by the {}, {reason}", oracle_name(oracle)));
+                let said = reason.as_ref().map(|reason| format!("{reason} (judged by the {})", oracle_name(oracle)));
                 state.view.toast = said.or(state.view.toast.take());
                 if now == before {
                     return Ok(Vec::new());

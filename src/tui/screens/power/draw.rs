@@ -115,7 +115,7 @@ fn stops(state: &State) -> Option<String> {
         Some(stop) => format!(" Testing may stop after {} items.", grouped(stop.value.at_n as usize)),
         None => {
             let (n, e) = (grouped(last.value.at_n as usize), last.value.log_e.exp());
-            format!(" Testing may not stop yet after {n} items (e-value {e:.2}).")
+            format!(" No early stop yet after {n} items (e-value {e:.2}).")
         }
     })
 }

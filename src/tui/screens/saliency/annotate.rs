@@ -361,7 +361,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
                     view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, masks, level });
                     return popups::show(state, &Annotators);
                 }
-                Err(why) => fail(state, &second.path, why, "both must annotate sentences of the same set"),
+                Err(why) => fail(state, &second.path, why, "both files must contain the same sentences"),
             }
         }
         (Reading::Continue, [found], [document]) => {
