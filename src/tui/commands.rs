@@ -222,7 +222,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Cancels a pending question. If there is none, cancels the run. It never quits.",
+    "cancel", "stop", "Cancels a pending question or, if there is none, the run. Never quits the program.",
         ["ctrl-c"], Some(("stop", 1)), always => job::interrupt;
 };
 

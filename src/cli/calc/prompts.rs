@@ -123,7 +123,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     if table.small > 0 {
         let small = table.small;
         output::say(&format!(
-            "scores are read as per cent, including {small} below 1; if those are fractions, write all scores in one unit"
+            "scores are read as per cent, including {small} below 1; if those are fractions, write all scores in the same unit"
         ));
     }
     let report = table.report(args.ties.rule());

@@ -18,7 +18,7 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "aim",
         "",
-        "Methods: aim of the method, to set another value or to remove the property; C is defined differently for the two, so compare R only within one aim. A control has no aim: it ignores the property.",
+        "Methods: aim of the method: setting another value, or removing the property. C is defined differently for each, so compare R only within an aim. A control has no aim, because it ignores the property.",
     ),
     head(
         "flips %",
@@ -56,7 +56,11 @@ pub(crate) const HEADS: &[Term] = &[
     head("diff.", "A − B", "Sizes, tasks, pairs: A's score minus B's, in points if the score is a proportion."),
     head("A %", "B %", "Sizes: accuracy of side A and of side B."),
     head("A", "B", "Tasks: mean score of side A and of side B."),
-    head("raw p", "", "Sizes: p-value of this comparison alone; the answer's is adjusted if the run makes several."),
+    head(
+        "raw p",
+        "",
+        "Sizes: p-value of this comparison alone; the answer's p-value is adjusted if the run makes several comparisons.",
+    ),
     head(
         "A interval",
         "B interval",

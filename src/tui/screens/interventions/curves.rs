@@ -228,7 +228,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let b = &p.beside;
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
-        (_, true) => "first probe settings, still searching".to_owned(),
+        (_, true) => "first probe settings; the search continues".to_owned(),
         (1, _) => "1 training run".to_owned(),
         (k, _) if is_few(k) => format!("{k} training runs; an interval needs {ENOUGH_TRAININGS}"),
         (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} training runs")),
@@ -379,7 +379,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let method = title(state);
     let text = match run(state) {
         None if state.replay.is_some() => "Up to this point, the recording contains no run of this lab.".into(),
-        None => format!("Not run yet: {} runs these settings.", key("run")),
+        None => format!("Not run yet: {} runs this experiment.", key("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {

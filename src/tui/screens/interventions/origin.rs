@@ -67,7 +67,7 @@ fn held_out(v: &OptimumFinding) -> String {
         None => short(v.value),
     };
     format!(
-        "R {}, C {}, S {}, at {} {strengths} as chosen on the other half",
+        "R {}, C {}, S {}, at {} {strengths}, chosen on the other half",
         shown(&v.reliability),
         shown(&v.completeness),
         shown(&v.selectivity),

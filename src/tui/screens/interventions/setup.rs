@@ -174,7 +174,7 @@ impl Setup for InterventionsSetup {
                 let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str()).to_owned();
                 let by = oracle_name(oracle);
                 state.view.toast = Some(format!(
-                    "Strength moves from {symbol} {} to {}, the best by the {by}",
+                    "Strength moves from {symbol} {} to {}, the best under the {by}",
                     short(before),
                     short(now)
                 ));

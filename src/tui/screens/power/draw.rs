@@ -105,7 +105,7 @@ fn needed(state: &State) -> Option<String> {
 /// Formats the number of training sentences that the bound recommends.
 fn trained(state: &State) -> Option<String> {
     let (n, bound) = results(state).recommended()?;
-    Some(format!(" The {bound}: train on {}.", grouped(n as usize)))
+    Some(format!(" The {bound} recommends {} training sentences.", grouped(n as usize)))
 }
 
 fn stops(state: &State) -> Option<String> {

@@ -50,7 +50,7 @@ pub(crate) fn can(state: &State) -> bool {
 pub(crate) fn down(state: &mut State) -> Vec<Effect> {
     if Drawn::of(state.place(ID).focus) == Some(Drawn::Disparity) {
         let told =
-            "further training keeps counts by relation and prompt, not the answers; there are no instances to show";
+            "further training keeps counts by relation and prompt but no answers, so there are no instances to show";
         state.view.toast = Some(told.into());
         return Vec::new();
     }
