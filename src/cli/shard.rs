@@ -258,7 +258,7 @@ impl Share<'_> {
             _ => {
                 let path = output::full(&path);
                 return Err(CliError::Failed(format!(
-                    "{path}: the cell's findings could not be written: free some space there"
+                    "{path}: the cell's findings could not be written; free some space on this disk"
                 )));
             }
         };

@@ -194,7 +194,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
     "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
         ["A"], None, |s| !crate::answer::answer(s).lines().is_empty() => |s| popups::show(s, &popups::Answer);
-    "glossary", "glossary", "Explains the terms of this pane, then all others.",
+    "glossary", "glossary", "Explains the terms of this pane, then all other terms.",
         ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
@@ -211,7 +211,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "mark with a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
+    "note", "add a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "interval bands: all or main line",
         "Shows interval bands for all lines, or for the main line only.",

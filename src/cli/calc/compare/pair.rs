@@ -176,7 +176,7 @@ pub(super) fn files(
     }
     if !lacking.is_empty() {
         let names = lacking.into_iter().collect::<Vec<_>>().join(", ");
-        output::say(&printable_label(&format!("not compared, because some files do not have them: {names}")));
+        output::say(&printable_label(&format!("metrics not compared, because some files lack them: {names}")));
     }
     adjust(&mut all.iter_mut().map(|c| &mut c.finding).collect::<Vec<_>>(), aim.level);
     margin.check_margin(all.iter().map(|c| c.found.pairs.is_share()))?;

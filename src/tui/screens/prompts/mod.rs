@@ -230,7 +230,7 @@ fn turn_published(state: &mut State) -> Vec<Effect> {
     let (on, has) = (view.published, view.drawn.published().is_some());
     let text = match (on, has) {
         (true, true) => "published numbers are shown",
-        (true, false) => "published numbers are shown in figures that have them; this one has none",
+        (true, false) => "published numbers are shown where they exist; this figure has none",
         (false, _) => "published numbers are hidden",
     };
     state.view.toast = Some(text.into());
