@@ -66,7 +66,7 @@ fn failed_cells_are_resubmitted_after_confirmation() {
     assert_eq!(press(&mut state, "r k enter"), [Effect::Submit]);
     assert!(press(&mut state, "r k enter").is_empty(), "a request in progress is not repeated");
     reduce(&mut state, Action::Submitted(Ok("job 7 recomputes 1 cell, in task 1".into())));
-    assert!(screen(&state).contains("job 7: 1 cell again"));
+    assert!(screen(&state).contains("job 7 recomputes 1 cell"));
     let problem = Problem { what: "no sbatch".into(), r#where: "/grid".into(), hint: "look".into() };
     press(&mut state, "r k enter");
     reduce(&mut state, Action::Submitted(Err(problem)));
