@@ -233,7 +233,7 @@ static REPLAY: &[Entry] = rows! { Context::Replay;
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
-    "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
+    "timeline", "timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
         ["B"], Some(("timeline", 16)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 15)), replayed => |s| replay::pace(s, 0.5);

@@ -148,7 +148,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["a"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
     "fewer-prompts", "average fewer prompts", "Draws a model's ranks with one prompt fewer averaged.",
         ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
-    "next-cause", "next cause", "Highlights the next path of the causal graph: prompt, name, sample.",
+    "next-cause", "next path", "Highlights the next path of the causal graph: prompt, name, sample.",
         ["c"], None, always => next_cause;
     "keep-prompt", "keep typed prompt", "Uses the typed prompt under the cursor in the next runs, or stops using it.",
         ["o"], None, own::can_keep => own::keep;

@@ -70,7 +70,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
     "save-marks", "save marks", "Saves the marks as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
     "open-marks", "open marks", "Opens saved marks to continue with them.", ["r"], None, always => annotate::open;
-    "annotators", "two annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
+    "annotators", "compare annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
         ["2"], None, always => annotate::compare;
 };
 
