@@ -253,7 +253,7 @@ fn merge_rationales(
     for person in people {
         let count = of(Fate::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
         if count > 0 {
-            lines.push(format!("back to {}: {count}", printable_label(&person.name)));
+            lines.push(format!("returned to {}: {count}", printable_label(&person.name)));
         }
     }
     lines.extend(agreement(&found));

@@ -329,7 +329,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test precedes the mean ranks; neither is cut.
+        // The test comes before the mean ranks; a part that does not fit is omitted.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));

@@ -28,7 +28,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// The measure by relation that gives the focused pane's number; `None` for numbers of one relation or without an instance.
+/// The measure of single relations behind the focused pane's number; `None` if there is none.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);
