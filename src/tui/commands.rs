@@ -190,7 +190,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
-    "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
+    "provenance", "provenance of the numbers", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
     "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
         ["A"], None, |s| !crate::answer::answer(s).lines().is_empty() => |s| popups::show(s, &popups::Answer);

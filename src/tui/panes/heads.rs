@@ -84,7 +84,7 @@ pub(crate) const HEADS: &[Term] = &[
     head("better", "", "Changed items: the side that is right."),
     head("A's answer", "B's answer", "Changed items: the answer of this side."),
     head("expected", "", "Changed items: the right answer."),
-    head("sentence", "", "Sentences: the sentence with its gap."),
+    head("sentence", "", "Sentences: the sentence with its masked word."),
     head(
         "● right",
         "+ right, right",

@@ -418,7 +418,7 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         0 | 1 => format!("{} (no interval from one sentence)", score(e.mean)),
         _ => format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)),
     };
-    let kappa = f.kappa.as_ref().map_or("undefined, because both annotators mark all words alike".into(), span);
+    let kappa = f.kappa.as_ref().map_or("undefined: both annotators mark all words, or both mark none".into(), span);
     let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
         let kappa = match (kappa, n) {
             (_, 0) => "no sentence has been scored by both".to_owned(),
