@@ -426,7 +426,7 @@ fn omitted_metrics_are_reported() {
     let output = probity.run(&["compare", &a, &b, "--json"]);
     assert_eq!(json_lines(&output.stdout).len(), 1, "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("because some files do not have them: only, other"),
+        text(&output.stderr).contains("because some files lack them: only, other"),
         "{}",
         text(&output.stderr)
     );
