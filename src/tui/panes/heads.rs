@@ -18,7 +18,7 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "aim",
         "",
-        "Methods: aim of the method: setting another value, or removing the property. C is defined differently for each, so compare R only within an aim. A control has no aim, because it ignores the property.",
+        "Methods: aim of the method, either setting another value or removing the property; C is defined differently for each, so compare R only within an aim. A control has no aim, because it ignores the property.",
     ),
     head(
         "flips %",
@@ -88,7 +88,7 @@ pub(crate) const HEADS: &[Term] = &[
     head(
         "● right",
         "+ right, right",
-        "Sentences: the model's answers to the original, then to its changed partners. The column head shows the mark for right; a dash means no answer yet.",
+        "Sentences: the model's answers to the original, then to its changed partners; this heading shows the mark for a right answer, and a dash means no answer yet.",
     ),
     head("words", "", "Sentences: number of words."),
     head("no.", "", "Sentences: position in the data."),
