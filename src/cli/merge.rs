@@ -100,7 +100,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(
         out,
         &format!(
-            "grid {}: {} of {} cells, {} lines and {} in {place}",
+            "grid {}: {} of {} cells; {} lines ({}) in {place}",
             folder.head.hash,
             merged.cells,
             folder.cells.len(),
