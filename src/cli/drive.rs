@@ -211,7 +211,11 @@ impl Run<'_, '_> {
 }
 
 fn stopped() -> Problem {
-    Problem::new("the engine stopped during the run", "engine", "run it again; if it happens again, please report it")
+    Problem::new(
+        "the engine stopped during the run",
+        "engine",
+        "run it again; if the problem persists, please report it",
+    )
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(
         out,
         &format!(
-            "grid {}: {} of {} cells, {} lines and {} in {place}",
+            "grid {}: {} of {} cells; {} lines ({}) in {place}",
             folder.head.hash,
             merged.cells,
             folder.cells.len(),
@@ -114,7 +114,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         })?;
     }
     for copy in &survey.copies {
-        output::line(out, &format!("left out as a duplicate of a different part: {}", output::full(copy)))?;
+        output::line(out, &format!("left out, because another part has the same results: {}", output::full(copy)))?;
     }
     absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     family(&folder, &merged, &corrected).iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
@@ -183,7 +183,7 @@ fn below(corrected: &Corrections<'_>) -> [usize; 3] {
 
 fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<String> {
     if merged.family.is_empty() {
-        return vec!["comparisons across all cells: none, because these cells contain no tests".into()];
+        return vec!["comparisons across all cells: none, because these cells contain no significance tests".into()];
     }
     let [alone, adjusted, found] = below(corrected);
     let Corrections { families, exploratory, selected, .. } = corrected;

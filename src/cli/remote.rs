@@ -159,7 +159,7 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
                 return all.iter().try_for_each(|status| output::json(out, status));
             }
             if all.is_empty() {
-                return output::line(out, "no engines and no sessions on that machine");
+                return output::line(out, "the remote machine has no engines and no sessions");
             }
             let widest = all.iter().map(|s| printable_label(&s.name).chars().count()).max().unwrap_or(0);
             all.iter().try_for_each(|status| output::line(out, &row(status, widest)))

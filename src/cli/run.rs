@@ -213,7 +213,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
             } else {
                 "cells are computed on the machine that has their folder"
             };
-            return Err(CliError::Usage(format!("{what}; run it there, with `ssh {}`", address.target())));
+            return Err(CliError::Usage(format!("{what}; run this command there with `ssh {}`", address.target())));
         }
         return runtime.block_on(run_far(address, args, &tasks, out));
     }
@@ -312,7 +312,7 @@ pub async fn execute(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let folders = folders(args, tasks)?;
-    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine sends no events".into()))?;
+    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine has no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
     let (mut failed, mut unkept) = (false, None);

@@ -75,7 +75,7 @@ fn taken_down(mut recorder: Recorder, past: &Past, notices: &mut Vec<engine::mes
             Item::Note(_) | Item::View(_) => Ok(()),
         };
         if let Err(error) = noted {
-            notices.push(notice(error.to_string(), "session", "the session is not recorded here"));
+            notices.push(notice(error.to_string(), "session", "this session is not recorded on this machine"));
             return None;
         }
     }

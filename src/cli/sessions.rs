@@ -165,7 +165,7 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
         match differs.iter().any(|line| line.starts_with(IN_BOTH)) {
             true => lines.extend([String::new(), title].into_iter().chain(differs)),
             false if differs.is_empty() => lines.extend([String::new(), format!("{title}: no values in common")]),
-            false => lines.extend([String::new(), format!("{title}: the same values in both")]),
+            false => lines.extend([String::new(), format!("{title}: the same values in both runs")]),
         }
     }
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))

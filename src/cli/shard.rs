@@ -184,7 +184,7 @@ struct Share<'a> {
 
 impl Share<'_> {
     async fn compute(&mut self, engine: &mut dyn Engine, own: &[usize]) -> Result<(), CliError> {
-        let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine sends no events".into()))?;
+        let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine has no events".into()))?;
         let mut interrupts = signals::interrupts();
         for (k, index) in own.iter().copied().enumerate() {
             match self.folder.checked(index) {
@@ -258,7 +258,7 @@ impl Share<'_> {
             _ => {
                 let path = output::full(&path);
                 return Err(CliError::Failed(format!(
-                    "{path}: the cell's findings could not be written: free some space there"
+                    "{path}: the cell's findings could not be written; free some space on this disk"
                 )));
             }
         };

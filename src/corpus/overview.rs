@@ -295,7 +295,7 @@ impl Overview {
         out.push(format!("  dropped    {} unreadable; {} blank lines", self.dropped.total(), self.blank));
         if !self.splits.is_empty() {
             let without = self.rows - self.splits.iter().map(|(_, n)| n).sum::<u64>();
-            let without = if without > 0 { format!("; {without} rows have none") } else { String::new() };
+            let without = if without > 0 { format!("; {without} rows without a split") } else { String::new() };
             out.push(format!("  splits     {}{without}", self.splits.text()));
         }
         for (name, tally) in &self.properties {
@@ -407,7 +407,8 @@ mod tests {
         assert_eq!(found.properties["label of one.jsonl"].of("x"), 2);
         assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
         let text = found.lines().join("\n");
-        for part in ["1 dropped, 1 blank lines", "2 rows have none", "not read   notes", "x 2, y 1; 2 rows if balanced"]
+        for part in
+            ["1 dropped, 1 blank lines", "2 rows without a split", "not read   notes", "x 2, y 1; 2 rows if balanced"]
         {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }

@@ -376,7 +376,7 @@ fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
 
 /// Returns the SHA-256 of a file, as printed by `sha256sum`.
 fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
-    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot reread it: {e}"), "a readable file");
+    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
     let mut file = base::read::open(path).map_err(fail)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

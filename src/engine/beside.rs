@@ -14,7 +14,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     let mut out = Vec::new();
     if numbers.is_empty() {
         let all = [(n, a), (m, b)].into_iter().filter_map(without_numbers).collect::<Vec<_>>();
-        let why = if all.is_empty() { "the runs have none in common".to_owned() } else { all.join(", ") };
+        let why = if all.is_empty() { "the runs share no numbers".to_owned() } else { all.join(", ") };
         out.push(format!("No numbers in the answers can be compared: {why}."));
         if !changes.is_empty() {
             out.push(format!("Settings that differ: {}.", changes.join("; ")));
@@ -54,10 +54,10 @@ fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
         _ if labs::by_id(run.job.spec.lab()).numbers(&run.results).iter().any(|n| n.stands_in.is_none()) => {
             return None;
         }
-        None => "has none yet",
-        Some(Outcome::Cancelled) => "was cancelled before it had any",
-        Some(Outcome::Failed(_)) => "failed before it had any",
-        Some(Outcome::Done) => "ended without any",
+        None => "has no number yet",
+        Some(Outcome::Cancelled) => "was cancelled before its first number",
+        Some(Outcome::Failed(_)) => "failed before its first number",
+        Some(Outcome::Done) => "ended without a number",
     };
     Some(format!("{name} {why}"))
 }

@@ -55,12 +55,12 @@ impl Limit {
     /// The reason as text, to follow `at most N tokens, because`.
     pub fn reason(self) -> &'static str {
         match self {
-            Limit::Positions => "it has no positions beyond that",
+            Limit::Positions => "it has no positions for longer texts",
             Limit::Window => {
-                "its attention window has that size, and candle-transformers applies it differently from transformers"
+                "its attention window has this size, and candle-transformers applies the window differently from transformers"
             }
             Limit::Rotary => {
-                "its rotary frequencies change there, and candle-transformers applies them differently from transformers"
+                "its rotary frequencies change at this length, and candle-transformers applies them differently from transformers"
             }
         }
     }

@@ -17,7 +17,7 @@ use super::{Arch, Model};
 /// Pooling of token vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pooling {
-    /// Tokens to pool, and how.
+    /// Tokens to pool and the pooling function.
     pub over: PoolOver,
     /// True if the result is divided by its L2 norm; a zero vector stays zero.
     pub normalise: bool,

@@ -308,9 +308,7 @@ impl Files {
         if let Some(names) = shards_without_index(dir) {
             let absent = names.iter().find(|n| !dir.join(n).is_file());
             return match absent {
-                Some(name) => {
-                    Err(self.missing(name, "the other parts of the checkpoint are there; fetch this one too"))
-                }
+                Some(name) => Err(self.missing(name, "the other parts of the checkpoint exist; fetch this one too")),
                 None => Checkpoint::open(&names.iter().map(|n| dir.join(n)).collect::<Vec<_>>()),
             };
         }
@@ -372,7 +370,7 @@ const MOST_SHARDS: usize = 10_000;
 
 /// Hint for models with only pickled weights.
 pub(super) const PICKLED: &str = "only pytorch_model.bin was found, a pickle, which can run code and is not loaded; \
-    `probity models convert FOLDER -o NEW_FOLDER` converts it to safetensors without running any";
+    `probity models convert FOLDER -o NEW_FOLDER` converts it to safetensors without running its code";
 
 /// Mark that Windows editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -21,7 +21,9 @@ pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            format!("{name}: cannot write the session there: {source}; free some space, or set PROBITY_STATE_DIR there")
+            format!(
+                "{name}: cannot write the session on the remote machine: {source}; free some space there, or set PROBITY_STATE_DIR"
+            )
         }
         other => other.to_string(),
     }
@@ -55,8 +57,7 @@ pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)
         let name = if k == 1 { wanted.clone() } else { format!("{wanted}-{k}") };
         let folder = root.join(&name);
         if socket(&folder).as_os_str().len() > MAX_SOCKET {
-            let what =
-                "the path of its socket is too long for the system; set PROBITY_STATE_DIR there to a shorter path";
+            let what = "the path of its socket is too long for the system; set PROBITY_STATE_DIR on the remote machine to a shorter path";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if name::file(&sessions, &name).exists() {

@@ -244,7 +244,7 @@ fn nothing(state: &State) -> (Role, String) {
             let text = format!("{} before the first result; {} runs it again.", cancelled(state), key("run"));
             (Role::Dim, capital(&text))
         }
-        Some(Outcome::Done) => (Role::Dim, "The run is done but has no answer; the lists show why.".into()),
+        Some(Outcome::Done) => (Role::Dim, "The run finished without an answer; the lists show why.".into()),
         None => (Role::Text, awaited(&run.job)),
     }
 }

@@ -88,8 +88,8 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {
         let end = if replay.ended { " end" } else { "" };
-        let seeing = format!("{} seeing {}{end}", if ascii { "(o)" } else { "◉" }, printable(&replay.name));
-        return (vec![seeing], Role::Recording);
+        let viewing = format!("{} viewing {}{end}", if ascii { "(o)" } else { "◉" }, printable(&replay.name));
+        return (vec![viewing], Role::Recording);
     }
     if let Some(replay) = &state.replay {
         let sign = match (replay.held || replay.ended, ascii) {

@@ -190,11 +190,11 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
-    "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
+    "provenance", "provenance of the numbers", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
     "answer", "whole answer", "Shows the whole answer, even if the screen is too small for it.",
         ["A"], None, |s| !crate::answer::answer(s).lines().is_empty() => |s| popups::show(s, &popups::Answer);
-    "glossary", "glossary", "Explains the terms of this pane, then all others.",
+    "glossary", "glossary", "Explains the terms of this pane, then all other terms.",
         ["K"], Some(("terms", 7)), always => |s| popups::show(s, &popups::Glossary);
     "notices", "messages", "Lists warnings and messages.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
@@ -211,9 +211,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "mark with a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
+    "note", "add a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
-    "bands", "behind the figure: all bands",
+    "bands", "interval bands: all or main line",
         "Shows interval bands for all lines, or for the main line only.",
         ["b"], None, measures => look::bands;
     "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or captures it again.",
@@ -222,7 +222,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Cancels a pending question. If there is none, cancels the run. It never quits.",
+    "cancel", "stop", "Cancels a pending question or, if there is none, the run. Never quits the program.",
         ["ctrl-c"], Some(("stop", 1)), always => job::interrupt;
 };
 
@@ -233,7 +233,7 @@ static REPLAY: &[Entry] = rows! { Context::Replay;
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
-    "timeline", "mark list: timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
+    "timeline", "timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
         ["B"], Some(("timeline", 16)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 15)), replayed => |s| replay::pace(s, 0.5);

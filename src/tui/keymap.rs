@@ -134,7 +134,7 @@ impl Keymap {
                 } else {
                     keys.retain(|k| !claimed.contains(k));
                     let what = format!("`{key}` now means {} and no longer {}", taken.name, other.name);
-                    report(what, "list both commands in the keymap to silence this");
+                    report(what, "list both commands in the keymap to avoid this message");
                 }
             }
         }

@@ -143,7 +143,7 @@ fn waiting(state: &State) -> Option<Waiting<'_>> {
 fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (down, far) = (state.down?, state.far.as_ref()?);
     let when = match down.next {
-        Some(seconds) => format!("tried again in {seconds} s, {} now", state.keymap.short_label("try-link")),
+        Some(seconds) => format!("next try in {seconds} s"),
         None => format!("{} trying", spinner(state)),
     };
     let text = format!("no link to {}: {when}; the engine there continues", printable(&far.host));

@@ -425,11 +425,7 @@ fn omitted_metrics_are_reported() {
     let (a, b) = (probity.file("samples_a.jsonl", &a), probity.file("samples_b.jsonl", &b));
     let output = probity.run(&["compare", &a, &b, "--json"]);
     assert_eq!(json_lines(&output.stdout).len(), 1, "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("because some files do not have them: only, other"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("because some files lack them: only, other"), "{}", text(&output.stderr));
     let spec = "lab = \"power\"\n[a]\nresults = [\"samples_a.jsonl\"]\n[b]\nresults = [\"samples_b.jsonl\"]\n";
     let spec = probity.file("metrics.toml", spec);
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);

@@ -72,5 +72,5 @@ fn diff_lists_differing_figure_values() {
     let differs = of_figure(&text(&probity.run(&["diff", few, many]).stdout));
     assert!(differs.contains("Numbers in both runs: ") && !differs.contains("the same values"), "{differs}");
     let same = of_figure(&text(&probity.run(&["diff", few, few]).stdout));
-    assert!(same.contains("the same values in both"), "{same}");
+    assert!(same.contains("the same values in both runs"), "{same}");
 }

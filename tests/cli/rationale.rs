@@ -180,8 +180,8 @@ fn several_annotators_agree_and_merge_in_rounds() {
     for part in [
         "round 1 of 3: 1 of 4 rationales pass",
         "2 are returned",
-        "back to anna: 2",
-        "back to ben: 1",
+        "returned to anna: 2",
+        "returned to ben: 1",
         "1 have no scores",
     ] {
         assert!(printed.contains(part), "no `{part}` in:\n{printed}");

@@ -265,7 +265,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     let seen = text(&follow().stdout);
     assert!(seen.contains("2 of 3 cells done, 1 failed") && seen.contains("truncated in the middle"), "{seen}");
     let again = errand(&["submit", "--again", "--out", &dir]);
-    assert!(text(&again.stdout).starts_with("job 4711: 1 cell again, in task "), "{}", text(&again.stderr));
+    assert!(text(&again.stdout).starts_with("job 4711 recomputes 1 cell, in task "), "{}", text(&again.stderr));
     assert!(["--array=1 ", "--array=2 "].iter().any(|a| place.asked().contains(a)), "{}", place.asked());
     assert!(text(&follow().stdout).contains("3 of 3 cells done"));
     refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or been left"]);

@@ -73,7 +73,7 @@ fn key_toggles_published_numbers() {
     let mut h = Harness::recalling(120, 40, true);
     h.focus(FIGURE);
     h.keys("b");
-    assert!(h.screen().contains("this one has none"), "{}", h.screen());
+    assert!(h.screen().contains("this figure has none"), "{}", h.screen());
     h.keys("] ]");
     assert!(h.screen().contains("original, published"), "{}", h.screen());
     let effects = h.keys("x enter");

@@ -50,7 +50,7 @@ fn engine_survives_its_screen_and_second_screen_watches() {
     first.sees("saved as one");
     first.until("the end of the run", |s| s.contents().contains("done in"));
     let mut second = there.screen(&["--attach", "one"]);
-    second.sees("seeing one");
+    second.sees("viewing one");
     second.sees("INLP");
     second.press("q");
     assert_eq!(second.ended(), 0);
@@ -64,7 +64,7 @@ fn engine_survives_its_screen_and_second_screen_watches() {
     again.sees("INLP");
     again.until("the screen in control, or a watching one", |s| {
         let text = s.contents();
-        text.contains("saved as one") || text.contains("seeing one")
+        text.contains("saved as one") || text.contains("viewing one")
     });
     let steers = again.text().contains("saved as one");
     again.press("q");

@@ -22,7 +22,7 @@ fn grid_is_followed_while_shards_compute() {
     run(folder.path(), "1/2");
     let mut screen = Screen::launch(folder, &["--follow", "out"]);
     screen.sees("2 cells: 1 done, 0 running, 0 failed, 1 waiting");
-    screen.sees("seeing out");
+    screen.sees("viewing out");
     // The cells' findings are on the screen of their lab.
     screen.press("2");
     screen.sees("INLP");
@@ -33,7 +33,7 @@ fn grid_is_followed_while_shards_compute() {
     screen.sees("was not submitted from this folder");
     run(screen.folder.path(), "2/2");
     screen.sees("2 cells: 2 done");
-    screen.sees("everything is done");
+    screen.sees("all cells are done");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
 }

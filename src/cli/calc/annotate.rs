@@ -105,7 +105,7 @@ impl Task {
                 "choose the word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned()
             }
             Task::Confidence => format!(
-                "{answer}; rate it: 4 is the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
+                "{answer}; rate this answer: 4 the only possible one, 3 among the top three, 2 among the top five, 1 otherwise:"
             ),
             Task::Rationale if a.rationale.is_empty() => format!("{answer}; mark the words that it depends on:"),
             Task::Rationale => {

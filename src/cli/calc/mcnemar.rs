@@ -56,7 +56,7 @@ pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
         answer.mid_p, answer.exact_p, answer.chi2, answer.chi2_p, answer.corrected_chi2, answer.corrected_p
     );
     if args.b + args.c == 0 {
-        text += "  (no items are discordant, so there is no evidence either way)";
+        text += "  (no discordant items, so no evidence for a difference)";
     }
     output::line(out, &text)
 }

@@ -25,8 +25,8 @@ The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as i
 textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. With own:C, the constant C
 includes delta and the classifier. Epsilon is half the gap.
 
---control adds a number for the difference in selectivity (Theorem 1: the bounds of accuracy and control
-accuracy, each at delta/2, add up). --code-gap adds one for a difference in prequential code length, in bits
+--control also computes n for a difference in selectivity (Theorem 1: the bounds of accuracy and control
+accuracy, each at delta/2, add up). --code-gap also computes n for a difference in prequential code length, in bits
 per example (equation 3: the bounds of ten blocks, each at delta/10, weighted by the examples that they code).
 A label that takes more than --clip bits counts as --clip bits.")]
 pub struct NArgs {

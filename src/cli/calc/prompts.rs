@@ -30,8 +30,8 @@ Predictions are JSON lines or a JSON array, one object for each answer of a mode
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
    \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
 `instance` names the instance if `subject` does not; without `mention`, the prompt contained the subject's usual name;
-`correct` (true or false) can replace `prediction` and `object`. The first prompt of a relation in the file is its original
-one. Predictions also give adjusted scores, stability over mentions, and rank consistency, all as fractions.")]
+`correct` (true or false) can replace `prediction` and `object`. The first prompt of a relation in the file is the
+original. Predictions also give adjusted scores, stability over mentions, and rank consistency, all as fractions.")]
 pub struct PromptsArgs {
     /// The table, or predictions as JSON lines.
     #[arg(value_name = "TABLE.tsv|PREDICTIONS.jsonl")]
@@ -123,7 +123,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     if table.small > 0 {
         let small = table.small;
         output::say(&format!(
-            "scores are read as per cent, including {small} below 1; if those are fractions, write all scores in one unit"
+            "scores are read as per cent, including {small} below 1; if those are fractions, write all scores in the same unit"
         ));
     }
     let report = table.report(args.ties.rule());

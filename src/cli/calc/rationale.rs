@@ -145,7 +145,7 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
         let shown: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
         CliError::Usage(format!("{}: {e}", shown.join(", ")))
     })?;
-    notes.extend(found.left_out.iter().map(|(why, n, first)| format!("left out {n} × {why}, first `{first}`")));
+    notes.extend(found.left_out.iter().map(|(why, n, first)| format!("left out: {n} × {why}; first: `{first}`")));
     let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
     if let Some(form) = args.table {
         notes.iter().for_each(|note| output::say(&printable_label(note)));

@@ -187,7 +187,7 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {
         (true, true) => Err(CliError::Usage(
-            "some files contain mask confidences, others rationale scores; merge the masks first, then the rationales"
+            "some files contain confidences in masks, others scores of rationales; merge the masks first, then the rationales"
                 .into(),
         )),
         (true, false) => merge_masks((args, round), (&people, found), out),
@@ -254,7 +254,7 @@ fn merge_rationales(
     for person in people {
         let count = of(RoundOutcome::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
         if count > 0 {
-            lines.push(format!("back to {}: {count}", printable_label(&person.name)));
+            lines.push(format!("returned to {}: {count}", printable_label(&person.name)));
         }
     }
     lines.extend(agreement(&found));

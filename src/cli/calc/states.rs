@@ -77,7 +77,7 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let parts: Vec<usize> = (0..5).map(|p| states.part.iter().filter(|part| **part == p).count()).collect();
     writeln!(
         out,
-        "{}: {} states of size {} at layer {} of {}; {} + {} for oracles, {} + {} for interventions, {} for testing{}",
+        "{}: {} states of size {} at layer {} of {}; for oracles {} train + {} validation, for interventions {} + {}, test {}{}",
         printable_label(&args.output.display().to_string()),
         states.h.rows(),
         states.h.cols(),

@@ -95,7 +95,7 @@ impl Report {
             }
         }
         if !self.quiet {
-            output::say(&format!("{} figures and {FINDINGS} in {}", figures.len(), output::full(&folder)));
+            output::say(&format!("wrote {} figures and {FINDINGS} to {}", figures.len(), output::full(&folder)));
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let array = listed(&wanted);
     let number = sbatch(&script, &[format!("--array={array}")])?;
     Ok(format!(
-        "job {number}: {} again, in {} {array}{still}",
+        "job {number} recomputes {}, in {} {array}{still}",
         cells_in_words(cells),
         if wanted.len() == 1 { "task" } else { "tasks" }
     ))

@@ -103,7 +103,7 @@ fn pack(args: &SubmitArgs) -> Result<SentFiles, CliError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if files_sent.specs.iter().any(|s| s.name == name) {
             return Err(CliError::Usage(format!(
-                "two specs are called {name} and would share one folder there; rename one"
+                "two specs are called {name} and would share one folder on the remote machine; rename one of them"
             )));
         }
         let sent = wrap(name, path, &mut room)?;

@@ -274,8 +274,7 @@ impl Diagnosis {
         let several = || with_facts.iter().filter(|(_, r)| r.kind() == Some(RelationKind::ManyToMany));
         let much = several().filter(|(_, r)| r.ambiguous() >= MUCH).count();
         out.push(format!(
-            "  relations  {} with facts; {} have subjects with several objects (N-M), {much} of them in at least \
-             {:.0} % of their facts",
+            "  relations  {} with facts; {} have subjects with several objects (N-M); in {much} of these, at least {:.0} % of the facts have such subjects",
             with_facts.len(),
             several().count(),
             100.0 * MUCH

@@ -103,7 +103,7 @@ fn ambiguity_is_reported_for_every_relation() {
     let d = diagnose(&text, vec![]);
     let printed = d.lines(LISTED).join("\n");
     for part in [
-        "20 with facts; 2 have subjects with several objects (N-M), 1 of them in at least 5 % of their facts",
+        "20 with facts; 2 have subjects with several objects (N-M); in 1 of these, at least 5 % of the facts have such subjects",
         "N-M by 2 (2.0 %)",
         "N-M by 2 (100.0 %) - none kept",
         "most frequent 100 %, N-1 - one object only",

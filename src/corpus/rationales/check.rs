@@ -49,7 +49,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         return Err(format!("'{text}' reveals its answer '{}'", i.answer));
     }
     if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
-        return Err(format!("'{text}': '{}' has several characters, but is not marked as such", i.answer));
+        return Err(format!("'{text}': '{}' has several characters, but lacks the mark for this", i.answer));
     }
     articles(i)
 }

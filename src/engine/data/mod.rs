@@ -235,9 +235,9 @@ pub fn problem(error: &SetError, set: &str) -> Problem {
             let file = if place == set { String::new() } else { format!("{place}: ") };
             (format!("{file}{line}{}", e.what), format!("expected {}", e.expected))
         }
-        SetError::Frequency(_) => (error.to_string(), "change φ in the setup".to_owned()),
+        SetError::Frequency(_) => (error.to_string(), "change φ in the settings".to_owned()),
         SetError::Task(_) | SetError::Probing(_) => {
-            (error.to_string(), "reduce the number of examples in the setup".to_owned())
+            (error.to_string(), "reduce the number of examples in the settings".to_owned())
         }
         SetError::Facts(_) | SetError::Template(_) => {
             (error.to_string(), "this is a bug in Probity; please report it".to_owned())

@@ -42,7 +42,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
         let known = task.properties.map(|p| p.id).join(", ");
         fail(format!("there is no property `{}`", spec.target), &format!("known properties: {known}"))
     })?;
-    let few = |e: probe::split::SplitError| fail(e.to_string(), "increase the number of examples in the setup");
+    let few = |e: probe::split::SplitError| fail(e.to_string(), "increase the number of examples in the settings");
     let n = set.examples.len();
     let labels = PropertyLabels::new(task, target, &set.examples, 0..n);
     let split = Split::new(n, seed).map_err(few)?;

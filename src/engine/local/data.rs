@@ -251,7 +251,7 @@ impl DataQueue {
             list.push(data::vocabulary(name, on).map_err(|e| match e {
                 ModelError::Cancelled(_) => Halt::Stopped,
                 e => {
-                    let hint = "remove the model from the setup, or check it on the models screen";
+                    let hint = "remove the model from the settings, or check it on the models screen";
                     self.halt(problem(&e, &format!("vocabulary of {name}"), hint))
                 }
             })?);

@@ -27,11 +27,11 @@ pub(super) fn hint(dir: &Path) -> String {
     let foreign = [
         (
             ".h5",
-            "TensorFlow weights; convert them with transformers 4: `from_pretrained(FOLDER, from_tf=True)`, `save_pretrained`",
+            "TensorFlow weights; convert them with transformers 4: `from_pretrained(FOLDER, from_tf=True)`, then `save_pretrained`",
         ),
         (
             ".msgpack",
-            "Flax weights; convert them with transformers 4: `from_pretrained(FOLDER, from_flax=True)`, `save_pretrained`",
+            "Flax weights; convert them with transformers 4: `from_pretrained(FOLDER, from_flax=True)`, then `save_pretrained`",
         ),
         (".gguf", "GGUF weights, which are not supported; fetch the model in safetensors format"),
         (".onnx", "an ONNX graph, which is not supported; fetch the model in safetensors format"),

@@ -199,7 +199,7 @@ impl Table {
             let text = match filter {
                 "" if state.busy() => "rows appear with the first results".into(),
                 "" if state.replay.is_some() => "no rows yet".into(),
-                "" => format!("no rows yet: {} runs the settings", key("run")),
+                "" => format!("no rows yet: {} runs the experiment", key("run")),
                 _ => format!("no row matches; {} clears the filter", key("back")),
             };
             let area = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };

@@ -47,7 +47,7 @@ impl Amount {
                 let elsewhere =
                     if all { "" } else { "; for a metric in a different unit, choose the metric with --metric" };
                 format!(
-                    "--margin {value} could be in points or a proportion: use --margin {value}% for points{elsewhere}"
+                    "--margin {value} could mean points or a proportion: use --margin {value}% for points{elsewhere}"
                 )
             }
             Form::Units if any => {

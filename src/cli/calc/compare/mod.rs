@@ -52,7 +52,7 @@ Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a 
 evalplus, SWE-bench reports, BEAR results, JSON lines or tables with `id` and `correct` (or `prediction` and
 `target`), and `cluster` if items belong together. Items are matched by identifier. Items in only one file are
 counted and left out; different items with the same identifier are an error. Epochs, seeds and repeats in a file
-are runs. Each metric and filter gets one answer, and p-values are corrected over all answers by Holm and
+are runs. Each metric and filter gets one result, and p-values are corrected over all results by Holm and
 Benjamini-Hochberg.
 
 Folders: every task in both folders is compared by one metric (the first, or --metric), and p-values are corrected

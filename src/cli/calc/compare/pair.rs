@@ -176,7 +176,7 @@ pub(super) fn files(
     }
     if !lacking.is_empty() {
         let names = lacking.into_iter().collect::<Vec<_>>().join(", ");
-        output::say(&printable_label(&format!("not compared, because some files do not have them: {names}")));
+        output::say(&printable_label(&format!("metrics not compared, because some files lack them: {names}")));
     }
     adjust(&mut all.iter_mut().map(|c| &mut c.finding).collect::<Vec<_>>(), aim.level);
     margin.check_margin(all.iter().map(|c| c.found.pairs.is_share()))?;
@@ -305,7 +305,7 @@ fn tell(
     if c.is_equivalent(aim.level) {
         output::line(out, &equivalent(c, aim.level))?;
     } else if c.deciding_p() > aim.level {
-        let text = format!("not shown to be equal within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
+        let text = format!("not shown to be equivalent within ±{margin}{}: p {}", c.unit(), p_value(c.equivalence_p));
         output::line(out, &text)?;
     }
     if c.family > 1 {

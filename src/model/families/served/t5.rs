@@ -53,7 +53,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let sound = n >= 4 && n.is_multiple_of(4) && n <= 1 << 16 && far > n && far <= 1 << 24;
     file.only(
         sound,
-        "a number of relative attention buckets that is not a multiple of 4, or a maximum distance not above it",
+        "a number of relative attention buckets that is not a multiple of 4, or a maximum distance that does not exceed it",
     )?;
     Ok(f)
 }

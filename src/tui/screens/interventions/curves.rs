@@ -173,7 +173,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
     let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
     let of = match (readout.exact, readout.point.is_final) {
-        (false, _) if awaiting_point(state) => format!("nearest, {} is next", short(marker(state))),
+        (false, _) if awaiting_point(state) => format!("nearest; {} is next", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),
@@ -228,7 +228,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let b = &p.beside;
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
-        (_, true) => "first probe settings, still searching".to_owned(),
+        (_, true) => "first probe settings; the search continues".to_owned(),
         (1, _) => "1 training run".to_owned(),
         (k, _) if is_few(k) => format!("{k} training runs; an interval needs {ENOUGH_TRAININGS}"),
         (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} training runs")),
@@ -329,7 +329,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test precedes the mean ranks; neither is cut.
+        // The test comes before the mean ranks; a part that does not fit is omitted.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));
@@ -379,7 +379,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let method = title(state);
     let text = match run(state) {
         None if state.replay.is_some() => "Up to this point, the recording contains no run of this lab.".into(),
-        None => format!("Not run yet: {} runs these settings.", key("run")),
+        None => format!("Not run yet: {} runs this experiment.", key("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {

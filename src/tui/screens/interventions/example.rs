@@ -114,7 +114,7 @@ fn aim(v: &ExampleFinding, target: &str) -> Option<String> {
     let name = target.replace('_', " ");
     let method = find(&v.method)?;
     let aim = match method.goal {
-        _ if method.is_control => "none, it is a control".to_owned(),
+        _ if method.is_control => "none: it is a control".to_owned(),
         Goal::Nullifying => format!("remove {name} ({} each)", probability(1.0 / shifts.len() as f64)),
         // The number's two forms are in a fixed order, so the other form is known; other targets have no single alternative.
         Goal::Counterfactual => match shifts.get(1 - v.correct.min(1)) {

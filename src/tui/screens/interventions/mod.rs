@@ -168,7 +168,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["o"], None, always => setup::other_oracle;
     "methods", "pick methods", "Opens the list of all methods, to choose which one is drawn and which ones run.",
         ["m"], None, always => picker::open;
-    "axis", "other axis", "Switches the horizontal axis between linear and logarithmic.",
+    "axis", "axis scale", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
     "quick-run", "quick run", "A first look with wider intervals: AlterRep and INLP, at most 3 training runs.",
         ["r"], None, live => setup::quick_run;

@@ -67,7 +67,7 @@ fn held_out(v: &OptimumFinding) -> String {
         None => short(v.value),
     };
     format!(
-        "R {}, C {}, S {}, at {} {strengths} as chosen on the other half",
+        "R {}, C {}, S {}, at {} {strengths}, chosen on the other half",
         shown(&v.reliability),
         shown(&v.completeness),
         shown(&v.selectivity),
@@ -94,7 +94,7 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     };
     origin.entries.splice(2..2, reason.map(|(key, text)| (key.into(), text.into())));
     if is_few(p.beside.replicates) {
-        let text = format!("{}: {ENOUGH_TRAININGS} or more give an interval", p.beside.replicates);
+        let text = format!("{}; an interval needs {ENOUGH_TRAININGS}", p.beside.replicates);
         origin.entries.insert(3, ("training runs".into(), text));
     } else if let Some([lo, hi]) = p.reliability.sampling {
         let (wide, narrow) = (p.reliability.estimate(), Estimate { mean: p.reliability.mean, lo, hi });

@@ -49,7 +49,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
     let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
     let (r, half) = (score(v.reliability.mean), v.reliability.spread(v.how.replicates));
-    let end = v.how.at_end.map_or("", |_| ", end of the grid");
+    let end = v.how.at_end.map_or("", |_| ", at the end of the grid");
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 

@@ -170,10 +170,13 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     if let Some(d) = results(state).data.iter().find(|d| d.model == view(state).model) {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
-        lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+        lines.push(line(format!(" n of oracle data {} → {}, of the test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
         if let Some(tokens) = &v.tokens {
             let [oracle, _, test] = tokens.texts;
-            lines.push(line(format!(" tokens of {oracle} texts, test {test}; at most {} each", tokens.per_text)));
+            lines.push(line(format!(
+                " tokens of {oracle} oracle texts and {test} test texts, at most {} each",
+                tokens.per_text
+            )));
         }
     }
     for leak in results(state).leaks.iter().filter(|l| l.model == view(state).model) {
@@ -181,7 +184,7 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
         let left = |l: &Left| l.share.map_or("n/a".into(), |s| percent(s.mean));
         let name = printable(&v.method_key().title()).into_owned();
         let text = format!(
-            " left after {name}, {} {}: linear {}, perceptron {}",
+            " recovered after {name}, {} {}: linear {}, MLP {}",
             printable(&v.parameter),
             short(v.value),
             left(&v.linear),
@@ -192,7 +195,7 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     for lens in results(state).lens.iter().filter(|l| l.model == view(state).model) {
         let v = &lens.value;
         lines.push(line(format!(
-            " lens, layer {}, n {}: own head {}, linear oracle {}",
+            " logit lens, layer {}, n {}: own head {}, linear oracle {}",
             v.layer,
             lens.n,
             in_percent(&v.head),

@@ -163,7 +163,7 @@ impl Setup for InterventionsSetup {
                 view_mut(state).oracle = oracle;
                 let now = marker(state);
                 let reason = methods::reason(state);
-                let said = reason.as_ref().map(|reason| format!("by the {}, {reason}", oracle_name(oracle)));
+                let said = reason.as_ref().map(|reason| format!("{reason} (judged by the {})", oracle_name(oracle)));
                 state.view.toast = said.or(state.view.toast.take());
                 if now == before {
                     return Ok(Vec::new());
@@ -174,7 +174,7 @@ impl Setup for InterventionsSetup {
                 let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str()).to_owned();
                 let by = oracle_name(oracle);
                 state.view.toast = Some(format!(
-                    "Strength moves from {symbol} {} to {}, the best by the {by}",
+                    "Strength moves from {symbol} {} to {}, the best under the {by}",
                     short(before),
                     short(now)
                 ));

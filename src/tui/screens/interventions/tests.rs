@@ -397,7 +397,7 @@ fn empty_panes_give_a_reason() {
     let mut state = state();
     state.view.size = (140, 45);
     let text = drawn(&state);
-    for part in ["r runs these settings", "no example yet"] {
+    for part in ["r runs this experiment", "no example yet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     job::run(&mut state);

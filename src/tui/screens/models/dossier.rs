@@ -42,7 +42,7 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
             ModelQuestion::Inspect => "loading",
             ModelQuestion::Check => "checking against the expected.* files next to the weights",
         };
-        let wait = if state.busy() { "; it waits for the run" } else { "" };
+        let wait = if state.busy() { "; waits for the run to end" } else { "" };
         lines.push(Line::styled(format!("{doing}{wait}"), theme.style(Role::Warning)));
     }
     if let Some(failed) = &dossier.problem {

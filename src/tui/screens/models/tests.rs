@@ -127,7 +127,7 @@ fn page_shows_progress_and_waiting() {
     ask(&mut state, ModelQuestion::Check);
     assert!(text(&dossier::lines(&state, 60))[0].starts_with("checking"));
     crate::reduce::job::run(&mut state);
-    assert!(text(&dossier::lines(&state, 60))[0].ends_with("it waits for the run"));
+    assert!(text(&dossier::lines(&state, 60))[0].ends_with("waits for the run to end"));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn needed(state: &State) -> Option<String> {
 /// Formats the number of training sentences that the bound recommends.
 fn trained(state: &State) -> Option<String> {
     let (n, bound) = results(state).recommended()?;
-    Some(format!(" The {bound}: train on {}.", grouped(n as usize)))
+    Some(format!(" The {bound} recommends {} training sentences.", grouped(n as usize)))
 }
 
 fn stops(state: &State) -> Option<String> {
@@ -115,7 +115,7 @@ fn stops(state: &State) -> Option<String> {
         Some(stop) => format!(" Testing may stop after {} items.", grouped(stop.value.at_n as usize)),
         None => {
             let (n, e) = (grouped(last.value.at_n as usize), last.value.log_e.exp());
-            format!(" Testing may not stop yet after {n} items (e-value {e:.2}).")
+            format!(" No early stop yet after {n} items (e-value {e:.2}).")
         }
     })
 }
@@ -159,12 +159,12 @@ fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize,
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state) {
-        None if state.replay.is_some() => "nothing has been played yet".to_owned(),
+        None if state.replay.is_some() => "no run has started yet in this replay".to_owned(),
         None => format!("{} runs the comparison", state.keymap.label("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first comparison".into(),
-            Some(Outcome::Done) => "the run has nothing to show here".into(),
+            Some(Outcome::Done) => "this run has no result for this pane".into(),
             None => job.progress.as_ref().map_or("the comparison is starting".into(), |p| p.stage.clone()),
         },
     };

@@ -41,7 +41,7 @@ const FIRST: usize = 28;
 pub(crate) fn needed_of_sets(state: &State) -> String {
     let found = results(state);
     match (found.collapsed(), found.needed()) {
-        (None, Some(needed)) => format!("Known sets; test on {}", span(&needed.value.n_test)),
+        (None, Some(needed)) => format!("Known sets; {} test items needed", span(&needed.value.n_test)),
         _ => "Known sets".into(),
     }
 }

@@ -47,7 +47,7 @@ fn known_sets_are_listed_with_verdicts() {
         let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(size.0, size.1)).unwrap();
         terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
         let text = terminal.backend().to_string();
-        for part in ["Known sets; test on ", "CAT Winograd Schema Challenge", "283", "enough"] {
+        for part in ["Known sets; ", "CAT Winograd Schema Challenge", "283", "enough"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(SCREEN.figure(&state).is_some_and(|figure| figure.name == "survey"), "it can be exported");

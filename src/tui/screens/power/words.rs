@@ -161,7 +161,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
             let others = if family.size == 1 { "comparison" } else { "comparisons" };
             format!("in its family of {} {others}: Holm p {}", family.size, p_value(holm))
         }
-        Standing::CannotDecide => "too few items separate the sides to decide this comparison within its family".into(),
+        Standing::CannotDecide => "too few discordant items to decide this comparison within its family".into(),
         Standing::Interim => return None,
     })
 }

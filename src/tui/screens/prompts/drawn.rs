@@ -156,7 +156,7 @@ fn waits_for_all(state: &State) -> String {
             let left = left.map_or(String::new(), |t| format!(", {}", about(t)));
             format!("Needs all {all} relations: {done} done{left}.")
         }
-        _ => format!("Not run yet: {key} runs these settings."),
+        _ => format!("Not run yet: {key} runs this experiment."),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// The measure by relation that gives the focused pane's number; `None` for numbers of one relation or without an instance.
+/// The measure of single relations behind the focused pane's number; `None` if there is none.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);
@@ -50,7 +50,7 @@ pub(crate) fn can(state: &State) -> bool {
 pub(crate) fn down(state: &mut State) -> Vec<Effect> {
     if Drawn::of(state.place(ID).focus) == Some(Drawn::Disparity) {
         let told =
-            "further training keeps counts by relation and prompt, not the answers; there are no instances to show";
+            "further training keeps counts by relation and prompt but no answers, so there are no instances to show";
         state.view.toast = Some(told.into());
         return Vec::new();
     }

@@ -131,7 +131,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
     "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
-    "published", "behind the figure: published numbers",
+    "published", "published numbers: show or hide",
         "Shows or hides the values published by Cao et al. 2022 behind the figure, if there are any.",
         ["b"], None, always => turn_published;
 };
@@ -148,9 +148,9 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["a"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
     "fewer-prompts", "average fewer prompts", "Draws a model's ranks with one prompt fewer averaged.",
         ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
-    "next-cause", "next cause", "Highlights the next path of the causal graph: prompt, name, sample.",
+    "next-cause", "next path", "Highlights the next path of the causal graph: prompt, name, sample.",
         ["c"], None, always => next_cause;
-    "keep-prompt", "keep typed prompt", "Keeps the typed prompt under the cursor for the next runs, or drops it again.",
+    "keep-prompt", "keep typed prompt", "Uses the typed prompt under the cursor in the next runs, or stops using it.",
         ["o"], None, own::can_keep => own::keep;
     "prompt-weights", "prompt weights", "Opens a field for the weights of this relation's prompts in the next run.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
@@ -230,7 +230,7 @@ fn turn_published(state: &mut State) -> Vec<Effect> {
     let (on, has) = (view.published, view.drawn.published().is_some());
     let text = match (on, has) {
         (true, true) => "published numbers are shown",
-        (true, false) => "published numbers are shown in figures that have them; this one has none",
+        (true, false) => "published numbers are shown where they exist; this figure has none",
         (false, _) => "published numbers are hidden",
     };
     state.view.toast = Some(text.into());

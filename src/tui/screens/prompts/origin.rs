@@ -19,9 +19,9 @@ use stats::estimate::Estimate;
 const SHOWN: usize = 24;
 /// Descriptions of how intervals are computed.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
-const OVER_INSTANCES: &str = "simultaneous limits for all prompts; for the gap by chance, the range of such gaps";
+const OVER_INSTANCES: &str = "simultaneous limits for all prompts; for the gap by chance, the range of chance gaps";
 /// Descriptions of how intervals of rank consistency are computed.
-const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
+const OVER_DRAWS: &str = "exact over the draws, corrected for choosing the largest share";
 const OVER_RELATIONS: &str = "Student's t over relations";
 
 pub(crate) fn origin(state: &State) -> Option<Origin> {

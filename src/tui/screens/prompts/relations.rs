@@ -23,7 +23,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let dim = state.theme().style(Role::Dim);
         frame.render_widget(pane_block(state, RELATIONS, "Relations"), area);
         let text = match run(state) {
-            None if state.replay.is_some() => "nothing has been played yet".into(),
+            None if state.replay.is_some() => "no run has started yet in this replay".into(),
             None => format!("{} runs the models; relations then appear here", state.keymap.label("run")),
             Some(job) => match &job.outcome {
                 Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),

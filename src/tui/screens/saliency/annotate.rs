@@ -361,7 +361,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
                     view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, masks, level });
                     return popups::show(state, &Annotators);
                 }
-                Err(why) => fail(state, &second.path, why, "both must annotate sentences of the same set"),
+                Err(why) => fail(state, &second.path, why, "both files must contain the same sentences"),
             }
         }
         (Reading::Continue, [found], [document]) => {
@@ -418,7 +418,7 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         0 | 1 => format!("{} (no interval from one sentence)", score(e.mean)),
         _ => format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)),
     };
-    let kappa = f.kappa.as_ref().map_or("undefined: the marks agree by chance alone".into(), span);
+    let kappa = f.kappa.as_ref().map_or("undefined: both annotators mark all words, or both mark none".into(), span);
     let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
         let kappa = match (kappa, n) {
             (_, 0) => "no sentence has been scored by both".to_owned(),

@@ -44,7 +44,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
     "perturbation", "next kind of change",
         "Lists only the sentences with a partner of the next kind (unimportant words, important words, different form), then all.",
         ["p"], None, |s| !results(s).sentences.is_empty() => next_perturbation;
-    "beside", "side by side", "Compares the method in view with a second method, then with a second model, then with nothing.",
+    "beside", "side by side", "Compares the method in view with a second method, then with a second model; then ends the comparison.",
         ["s"], None, |s| !results(s).sentences.is_empty() => next_beside;
     "edit-sentence", "edit sentence", "Edits a copy of the sentence under the cursor; the original stays above it.",
         ["e"], None, typed::can_edit => typed::edit;
@@ -62,7 +62,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["u"], None, marking => annotate::sufficiency;
     "compactness", "score compactness", "While marking: cycles the compactness score from 1 to 4; 4 if the rationale contains only words needed for the answer.",
         ["o"], None, marking => annotate::compactness;
-    "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4) that the answer for the mask is the only one.",
+    "confidence", "rate the mask", "While marking: cycles your confidence (1 to 4) that no other answer fits the mask.",
         ["f"], None, marking => annotate::confidence;
     "choose-mask", "mask this word",
         "While marking: masks the word under the cursor instead of the masked one; on the masked word, restores the answer.",
@@ -70,7 +70,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
     "save-marks", "save marks", "Saves the marks as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
     "open-marks", "open marks", "Opens saved marks to continue with them.", ["r"], None, always => annotate::open;
-    "annotators", "two annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
+    "annotators", "compare annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
         ["2"], None, always => annotate::compare;
 };
 

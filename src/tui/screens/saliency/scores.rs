@@ -65,7 +65,7 @@ impl Table {
                 "F1Δ",
             ],
             Table::Accuracy => {
-                &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)", "Top-1 less originals'"]
+                &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)", "Top-1 minus originals'"]
             }
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "raw p", "n"],
             Table::Correctness => &[

@@ -162,7 +162,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
         _ if !results(state).sentences.is_empty() => {
             format!("No sentence matches; {} changes the filter.", state.keymap.short_label("menu"))
         }
-        None if state.replay.is_some() => "nothing has been played yet".into(),
+        None if state.replay.is_some() => "no run has started yet in this replay".into(),
         None => format!("{} runs the models; sentences then appear here", state.keymap.label("run")),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),

@@ -126,8 +126,8 @@ fn legend(state: &State, each: usize) -> Line<'static> {
 fn left(view: &View) -> String {
     match view.left {
         Some(left) => format!("{} left", about(left)),
-        None if view.is_over() && view.failed.is_empty() => "everything is done".into(),
-        None if view.is_over() => "everything has ended".into(),
+        None if view.is_over() && view.failed.is_empty() => "all cells are done".into(),
+        None if view.is_over() => "all cells have ended".into(),
         None if view.running.is_empty() => "nothing is being computed".into(),
         None => "too early to say how long it takes".into(),
     }

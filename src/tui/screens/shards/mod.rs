@@ -43,7 +43,7 @@ static TAB: &[Entry] = rows! { Context::Global;
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "submit-again", "run failed cells again",
-        "Resubmits to Slurm the cells that failed or that ended jobs left unfinished; asks first.",
+        "Resubmits failed cells, and unfinished cells of ended jobs, to Slurm; asks first.",
         ["r"], Some(("submit again", 1)), can_submit => ask;
 };
 

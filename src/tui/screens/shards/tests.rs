@@ -65,8 +65,8 @@ fn failed_cells_are_resubmitted_after_confirmation() {
     assert!(press(&mut state, "enter").is_empty(), "the cursor is on the entry that goes back");
     assert_eq!(press(&mut state, "r k enter"), [Effect::Submit]);
     assert!(press(&mut state, "r k enter").is_empty(), "a request in progress is not repeated");
-    reduce(&mut state, Action::Submitted(Ok("job 7: 1 cell again, in task 1".into())));
-    assert!(screen(&state).contains("job 7: 1 cell again"));
+    reduce(&mut state, Action::Submitted(Ok("job 7 recomputes 1 cell, in task 1".into())));
+    assert!(screen(&state).contains("job 7 recomputes 1 cell"));
     let problem = Problem { what: "no sbatch".into(), r#where: "/grid".into(), hint: "look".into() };
     press(&mut state, "r k enter");
     reduce(&mut state, Action::Submitted(Err(problem)));
