@@ -9,7 +9,7 @@ impl From<InterventionError> for Fault {
     fn from(e: InterventionError) -> Self {
         match e {
             InterventionError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "intervention", "change the method or its values in the setup")),
+            e => Fault::Failed(problem(&e, "intervention", "change the method or its values in the settings")),
         }
     }
 }

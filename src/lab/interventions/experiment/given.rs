@@ -27,7 +27,7 @@ impl Bench {
             let what = format!("{} needs a file, but the spec names none", method.title);
             return Err(refuse(
                 what,
-                "choose its file in the setup, or set `file` in its [[method]] table in the spec",
+                "choose its file in the settings, or set `file` in its [[method]] table in the spec",
             ));
         };
         host.poll()?;
