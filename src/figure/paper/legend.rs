@@ -1,20 +1,21 @@
 //! Legends, which are drawn inside the frame if they cover nothing there, and otherwise in rows above it. The legend of plotters has one
 //! entry per line and always covers data.
 
+mod sample;
+
 use std::collections::BTreeSet;
 
+use self::sample::draw_sample;
 use super::super::axis::Fitted;
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
+use super::super::canvas::{At, Canvas, Drawn, Side};
 use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
-use super::super::palette::{self, Rgb};
 use super::super::role::{BLACK, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
 use super::spread::{Spread, is_range};
-use super::{SMALL, pen, type_of};
+use super::{SMALL, type_of};
 use base::text::printable_label;
 
 const LINE: f64 = 13.5;
@@ -25,7 +26,7 @@ const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
 /// Intervals shorter than this share of the axis are hidden by their marker or line, including caps; the second value is for panels, whose
 /// axes are shorter.
-const HIDDEN: f64 = 0.025;
+pub(super) const HIDDEN: f64 = 0.025;
 const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
@@ -62,6 +63,8 @@ enum Sample {
     Gold,
     Top,
     Lit,
+    /// A rule across the figure.
+    Rule,
     /// The colour scale of signed scores, up to this absolute value.
     Signs(f64),
     Negative,
@@ -81,7 +84,7 @@ impl Sample {
         match self {
             Sample::Line(role) | Sample::Full(role) if role.dash.is_some() => 30.0,
             Sample::Signs(_) => 150.0,
-            Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
+            Sample::Gold | Sample::Lit | Sample::Negative | Sample::Rule => 26.0,
             Sample::Few(text) if text.len() > 1 => 26.0,
             _ => 14.0,
         }
@@ -109,10 +112,19 @@ impl Legend {
                 _ => add(layer, &mut entries),
             }
         }
-        for (sample, _) in entries.iter_mut().filter(|_| spread.is_plane) {
-            if let Sample::Line(role) = sample {
-                *sample = Sample::Full(*role);
+        if spread.is_plane {
+            for (sample, _) in &mut entries {
+                if let Sample::Line(role) = sample {
+                    *sample = Sample::Full(*role);
+                }
             }
+            // First the lines, then single marks, then the kinds of marks and intervals.
+            entries.sort_by_key(|(sample, _)| match sample {
+                Sample::Full(role) if role.marker.is_some_and(|marker| marker != Marker::Diamond) => 0,
+                Sample::Full(_) | Sample::Ring => 1,
+                Sample::Faint | Sample::Unrated => 2,
+                _ => 3,
+            });
         }
         // The axis label already names the series if there is only one.
         let is_named = |label: &str| figure.y.label.to_lowercase().contains(&label.to_lowercase());
@@ -140,8 +152,36 @@ impl Legend {
         self.entries.iter().any(|(sample, _)| is_bar(sample))
     }
 
-    /// Lays out entries in rows of this width; also returns the total height.
+    /// Lays out entries in aligned columns of this width, if that takes at most `most` rows; also returns the total height.
+    fn grid(&self, fonts: &Fonts<'_>, room: f64, most: usize) -> Option<(Vec<Placed>, f64)> {
+        let wide = |(sample, label): &(Sample, String)| sample.width() + GAP + fonts.width(label, SMALL);
+        let widths: Vec<f64> = self.entries.iter().map(wide).collect();
+        // Down the first column first, so that entries of one kind are below each other.
+        let starts = |rows: usize| {
+            let columns = widths.chunks(rows).map(|column| column.iter().copied().fold(0.0, f64::max) + BETWEEN);
+            let edge = |x: &mut f64, wide: f64| Some(std::mem::replace(x, *x + wide));
+            columns.chain([0.0]).scan(0.0, edge).collect::<Vec<f64>>()
+        };
+        let fits = |rows: &usize| starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
+        let rows = (2..=most.min(widths.len().saturating_sub(1))).find(fits)?;
+        let starts = starts(rows);
+        let at = |k: usize| (starts[k / rows], (k % rows) as f64 * (LINE + BELOW));
+        let entries = self.entries.iter().enumerate();
+        let placed = entries.map(|(k, (_, label))| Placed { at: at(k), lines: vec![label.clone()] });
+        Some((placed.collect(), rows as f64 * (LINE + BELOW) - BELOW))
+    }
+
+    /// Lays out entries in rows of this width; also returns the total height. Entries of several rows are in columns if these take few
+    /// more rows.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
+        let (placed, height) = self.flow(fonts, room);
+        let rows = placed.windows(2).filter(|pair| pair[0].at.1 < pair[1].at.1).count() + 1;
+        let most = if rows > 2 { rows + 1 } else { rows };
+        let grid = if rows > 1 { self.grid(fonts, room, most) } else { None };
+        grid.unwrap_or((placed, height))
+    }
+
+    fn flow(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
         for (sample, label) in &self.entries {
@@ -356,6 +396,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
         Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
             out.push((Sample::Lit, printable_label(&graph.path)));
         }
+        Layer::Rule(rule) if rule.in_legend => out.push((Sample::Rule, printable_label(&rule.label))),
         Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
     }
 }
@@ -372,107 +413,4 @@ fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
         return;
     }
     out.push((Sample::Range(vec![line.role]), label));
-}
-
-fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
-    let look = canvas.look;
-    let width = sample.width();
-    let (upper, lower) = ((x, y - 5.5), (x + width, y + 5.5));
-    let middle = x + width / 2.0;
-    match sample {
-        Sample::Line(role) => {
-            if role.dash.is_some() {
-                canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
-            }
-            let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
-            match role.marker {
-                Some(marker) if role.emphasis == Emphasis::Faint || marker == Marker::Diamond => {
-                    canvas.outline(at, marker, 3.4, colour)
-                }
-                Some(marker) => canvas.marker(at, marker, 3.4, colour),
-                None => Ok(()),
-            }
-        }
-        Sample::Full(role) => {
-            draw_sample(canvas, &Sample::Line(*role), (x, y))?;
-            let at = (x + width / 2.0, y);
-            role.marker
-                .filter(|m| *m == Marker::Circle)
-                .map_or(Ok(()), |m| lines::full(canvas, at, m, look.series(role.hue)))
-        }
-        Sample::Ring => lines::ringed(canvas, (middle, y), Marker::Circle, look.grey),
-        Sample::Faint => [Marker::Square, Marker::Circle]
-            .iter()
-            .zip([-4.0, 4.0])
-            .try_for_each(|(marker, aside)| canvas.outline((middle + aside, y), *marker, lines::HOLLOW, look.ink)),
-        Sample::Unrated => canvas.disc((middle, y), SMALL_MARK, look.ink),
-        Sample::Range(roles) => {
-            let step = width / roles.len().max(1) as f64;
-            for (k, role) in roles.iter().enumerate() {
-                let from = x + k as f64 * step;
-                strokes(canvas, (from, upper.1), (from + step, lower.1), look.series(role.hue))?;
-            }
-            Ok(())
-        }
-        Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
-        Sample::Narrow(Shape::Edges) => {
-            let edge = lines::edge(look.ink);
-            [upper.1, lower.1].iter().try_for_each(|y| canvas.line(&[(upper.0, *y), (lower.0, *y)], edge))
-        }
-        Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
-        Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
-        Sample::Wide(_) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Pair => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.1)),
-        Sample::Few(text) => canvas.text(text, (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
-        Sample::Span(role, has_mean) => {
-            super::bars::span(canvas, upper, lower, *role)?;
-            if *has_mean {
-                canvas.line(&[(x, y), (x + width, y)], Pen::new(look.series(role.hue), 2.4))?;
-            }
-            Ok(())
-        }
-        Sample::Dot => canvas.disc((middle, y), super::bars::VALUE, look.ink),
-        Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
-        Sample::Hatch(share) => {
-            if *share > 0.0 {
-                canvas.rectangle(upper, lower, palette::rising(*share), 1.0)?;
-            }
-            canvas.hatch(upper, lower, Pen::new(look.grey, 0.9))?;
-            canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
-        }
-        Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
-        Sample::Negative => {
-            canvas.rectangle(upper, lower, palette::diverging(-0.4), 1.0)?;
-            super::tokens::below_zero(canvas, upper, lower)
-        }
-        Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
-        Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
-        Sample::Signs(largest) => scale(canvas, (x, y, width), *largest),
-    }
-}
-
-/// Draws the colour scale of signed scores starting at `x`, with numbers at both ends and in the middle.
-fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
-    const STEPS: u32 = 60;
-    let look = canvas.look;
-    let bound = super::super::caption::with_zeros(&base::numbers::short((largest * 100.0).round() / 100.0));
-    let ends = [format!("−{bound}"), bound];
-    let [below, above] = [&ends[0], &ends[1]].map(|text| canvas.fonts.width(text, SMALL) + 4.0);
-    let (upper, lower) = ((x + below, y - 5.5), (x + width - above, y + 5.5));
-    let step = (lower.0 - upper.0) / f64::from(STEPS);
-    for k in 0..STEPS {
-        let from = upper.0 + f64::from(k) * step;
-        let colour: Rgb = palette::diverging(2.0 * f64::from(k) / f64::from(STEPS - 1) - 1.0);
-        canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
-    }
-    let middle = f64::midpoint(upper.0, lower.0);
-    super::tokens::below_zero(canvas, upper, (middle - 6.0, lower.1))?;
-    canvas.frame(upper, lower, Pen::new(look.grey, 0.7))?;
-    for end in [upper.0, lower.0] {
-        canvas.line(&[(end, upper.1 - 2.0), (end, lower.1 + 2.0)], Pen::new(look.ink, 0.9))?;
-    }
-    let kind = type_of(SMALL, look.ink, Side::Start, Side::Middle);
-    canvas.text(&ends[0], (x, y), kind)?;
-    canvas.text("0", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle))?;
-    canvas.text(&ends[1], (lower.0 + 4.0, y), kind)
 }
