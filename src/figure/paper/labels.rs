@@ -103,7 +103,9 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
         return Ok(());
     }
     let wide = |text: &str| text.lines().map(|line| canvas.fonts.width(line, SMALL)).fold(0.0, f64::max);
-    let broken = canvas.fonts.wrapped(&label, SMALL, 0.65 * wide(&label), 2).join("\n");
+    // In the narrowest two lines that hold all words.
+    let lines = [0.55, 0.65, 0.75, 0.85].map(|share| canvas.fonts.wrapped(&label, SMALL, share * wide(&label), 2));
+    let broken = lines.map(|lines| lines.join("\n")).into_iter().find(|text| !text.contains('…')).unwrap_or_default();
     let forms = [label.as_str(), broken.as_str()];
     let row = |(form, step): (usize, usize)| {
         let text = forms[form];
@@ -114,8 +116,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
         let places = lefts.map(|x| sides.map(|top| Place { text, step, room: ((x, top), (x + wide, top + high)) }));
         places.into_iter().flatten()
     };
-    let is_broken = broken.contains('\n') && !broken.contains('…');
-    let near = (0..NEAR).map(|step| (1, step)).filter(|_| is_broken);
+    let near = (0..NEAR).map(|step| (1, step)).filter(|_| broken.contains('\n'));
     let places = (0..AWAY_BY.len()).map(|step| (0, step)).chain(near).flat_map(row);
     match best(canvas, (from, y), places.filter(|place| inside(chart, &place.room))) {
         Some(place) => {
