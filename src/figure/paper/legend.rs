@@ -31,6 +31,8 @@ const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
+/// Minimum number of entries for a legend in columns; fewer belong together in the order of reading.
+const COLUMNS: usize = 4;
 /// Maximum size of a legend inside a frame, as shares of the frame's width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 /// Distance between the data and a legend inside the frame, in page units. With a smaller one, samples would look like data.
@@ -99,6 +101,12 @@ pub(crate) struct Legend {
 struct Placed {
     at: At,
     lines: Vec<String>,
+    /// Width of the widest sample in its column, if entries are in columns.
+    sample: f64,
+}
+
+fn widest(entries: &[(Sample, String)]) -> f64 {
+    entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max)
 }
 
 impl Legend {
@@ -154,20 +162,24 @@ impl Legend {
 
     /// Lays out entries in aligned columns of this width, if that takes at most `most` rows; also returns the total height.
     fn grid(&self, fonts: &Fonts<'_>, room: f64, most: usize) -> Option<(Vec<Placed>, f64)> {
-        let wide = |(sample, label): &(Sample, String)| sample.width() + GAP + fonts.width(label, SMALL);
-        let widths: Vec<f64> = self.entries.iter().map(wide).collect();
         // Down the first column first, so that entries of one kind are below each other.
         let starts = |rows: usize| {
-            let columns = widths.chunks(rows).map(|column| column.iter().copied().fold(0.0, f64::max) + BETWEEN);
+            let text = |column: &[(Sample, String)]| {
+                column.iter().map(|(_, label)| fonts.width(label, SMALL)).fold(0.0, f64::max)
+            };
+            let columns = self.entries.chunks(rows).map(|column| widest(column) + GAP + text(column) + BETWEEN);
             let edge = |x: &mut f64, wide: f64| Some(std::mem::replace(x, *x + wide));
             columns.chain([0.0]).scan(0.0, edge).collect::<Vec<f64>>()
         };
         let fits = |rows: &usize| starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
-        let rows = (2..=most.min(widths.len().saturating_sub(1))).find(fits)?;
+        let rows = (2..=most).find(fits)?;
         let starts = starts(rows);
         let at = |k: usize| (starts[k / rows], (k % rows) as f64 * (LINE + BELOW));
-        let entries = self.entries.iter().enumerate();
-        let placed = entries.map(|(k, (_, label))| Placed { at: at(k), lines: vec![label.clone()] });
+        let entries =
+            self.entries.chunks(rows).flat_map(|column| column.iter().map(|(_, label)| (widest(column), label)));
+        let place =
+            |(k, (sample, label)): (usize, (f64, &String))| Placed { at: at(k), lines: vec![label.clone()], sample };
+        let placed = entries.enumerate().map(place);
         Some((placed.collect(), rows as f64 * (LINE + BELOW) - BELOW))
     }
 
@@ -177,7 +189,7 @@ impl Legend {
         let (placed, height) = self.flow(fonts, room);
         let rows = placed.windows(2).filter(|pair| pair[0].at.1 < pair[1].at.1).count() + 1;
         let most = if rows > 2 { rows + 1 } else { rows };
-        let grid = if rows > 1 { self.grid(fonts, room, most) } else { None };
+        let grid = if rows > 1 && placed.len() >= COLUMNS { self.grid(fonts, room, most) } else { None };
         grid.unwrap_or((placed, height))
     }
 
@@ -192,7 +204,7 @@ impl Legend {
                 (x, y, high) = (0.0, y + high + BELOW, 0.0);
             }
             high = high.max(lines.len() as f64 * LINE);
-            placed.push(Placed { at: (x, y), lines });
+            placed.push(Placed { at: (x, y), lines, sample: 0.0 });
             x += width + BETWEEN;
         }
         let height = if placed.is_empty() { 0.0 } else { y + high };
@@ -209,14 +221,14 @@ impl Legend {
 
     /// Lays out entries in one column of this width; returns the samples' width, the total width, the height and the entries.
     fn column(&self, fonts: &Fonts<'_>, room: f64) -> (f64, f64, f64, Vec<Placed>) {
-        let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
+        let column = widest(&self.entries);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
         for (_, label) in &self.entries {
             let lines = fonts.wrapped(label, SMALL, room - column - GAP, LINES);
             let text = lines.iter().map(|l| fonts.width(l, SMALL)).fold(0.0, f64::max);
             wide = wide.max(column + GAP + text);
             let high = lines.len() as f64 * LINE;
-            placed.push(Placed { at: (0.0, y), lines });
+            placed.push(Placed { at: (0.0, y), lines, sample: 0.0 });
             y += high + 1.0;
         }
         (column, wide, y, placed)
@@ -263,7 +275,7 @@ impl Legend {
     fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed], column: f64) -> Drawn {
         for ((sample, _), entry) in self.entries.iter().zip(placed) {
             let (x, y) = (at.0 + entry.at.0, at.1 + entry.at.1 + LINE / 2.0);
-            let column = column.max(sample.width());
+            let column = column.max(sample.width()).max(entry.sample);
             draw_sample(canvas, sample, (x + (column - sample.width()) / 2.0, y))?;
             let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
             for (k, line) in entry.lines.iter().enumerate() {
