@@ -18,8 +18,9 @@ const AWAY_BY: [f64; 8] = [3.0, 8.0, 17.0, 31.0, 45.0, 59.0, 73.0, 87.0];
 const NEAR: usize = 2;
 /// Cost of one step of distance. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 2;
-/// Cost of a label in two lines: less than that of a line to the label.
+/// Costs of a label in two lines, and of a line to a label.
 const BROKEN: usize = 3;
+const LED: usize = 2;
 /// Distance between a label and the lines and marks of other objects, in page units.
 const AIR: f64 = 2.0;
 
@@ -41,7 +42,7 @@ fn best<'t>(
     let crossed = |place: &Place<'_>| {
         let (x, r) = (f64::midpoint(place.room.0.0, place.room.1.0), place.room);
         let (top, bottom) = if r.1.1 < y { (r.1.1, y - AIR) } else { (y + AIR, r.0.1) };
-        if place.step < NEAR { Some(0) } else { canvas.hidden(from, ((x - 0.5, top), (x + 0.5, bottom))) }
+        if place.step < NEAR { Some(0) } else { Some(LED + canvas.hidden(from, ((x - 0.5, top), (x + 0.5, bottom)))?) }
     };
     let weighed = places.filter_map(|place| {
         let broken = if place.text.contains('\n') { BROKEN } else { 0 };

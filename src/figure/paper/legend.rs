@@ -171,7 +171,9 @@ impl Legend {
             let edge = |x: &mut f64, wide: f64| Some(std::mem::replace(x, *x + wide));
             columns.chain([0.0]).scan(0.0, edge).collect::<Vec<f64>>()
         };
-        let fits = |rows: &usize| starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
+        // The last column is at least half full, because a single entry in it would look lost.
+        let is_even = |rows: usize| 2 * (self.entries.len().next_multiple_of(rows) - self.entries.len()) <= rows;
+        let fits = |rows: &usize| is_even(*rows) && starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
         let rows = (2..=most).find(fits)?;
         let starts = starts(rows);
         let at = |k: usize| (starts[k / rows], (k % rows) as f64 * (LINE + BELOW));
