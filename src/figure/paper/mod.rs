@@ -189,7 +189,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
     let of_two = format!("{marks} are means of two training runs; thin lines end at the values of each");
-    // Some bars are visible, so that the legend cannot say that marks hide all.
+    // Some bars are visible, so that the legend cannot say that marks hide all. Captions of panels have no room for it.
     let hides_some = |s: &Spread, part: &Figure| {
         let y = Fitted::vertical(part);
         let ends = |p: &Datum| p.interval().and_then(|(lo, hi)| Some((y.place(hi)? - y.place(lo)?).abs()));
@@ -200,7 +200,10 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
         s.by_point && is_short(true) && is_short(false)
     };
     let sentences: [(bool, &str); 10] = [
-        (any(&hides_some), "Where no bar is visible, the interval is shorter than its mark"),
+        (
+            figure.y.panels.is_empty() && any(&hides_some),
+            "Where no bar is visible, the interval is shorter than its mark",
+        ),
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), &marked),
