@@ -174,7 +174,7 @@ impl Legend {
         // The last column is at least half full, because a single entry in it would look lost.
         let is_even = |rows: usize| 2 * (self.entries.len().next_multiple_of(rows) - self.entries.len()) <= rows;
         let fits = |rows: &usize| is_even(*rows) && starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
-        let rows = (2..=most).find(fits)?;
+        let rows = (2..=most.min(self.entries.len() - 1)).find(fits)?;
         let starts = starts(rows);
         let at = |k: usize| (starts[k / rows], (k % rows) as f64 * (LINE + BELOW));
         let entries =
