@@ -376,11 +376,17 @@ pub struct Rule {
     pub panel: Option<usize>,
     /// The x value at which a horizontal rule ends; `None` for the frame.
     pub until: Option<f64>,
+    /// True if paper names the rule in the legend, because data leave no room for its label.
+    pub in_legend: bool,
 }
 
 impl Rule {
     pub fn level(at: f64, label: impl Into<String>) -> Self {
-        Self { at, label: label.into(), upright: false, panel: None, until: None }
+        Self { at, label: label.into(), upright: false, panel: None, until: None, in_legend: false }
+    }
+
+    pub fn in_legend(self) -> Self {
+        Self { in_legend: true, ..self }
     }
 
     pub fn upright(at: f64, label: impl Into<String>) -> Self {

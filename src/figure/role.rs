@@ -108,6 +108,12 @@ pub enum Marker {
     Stroke,
 }
 
+impl Marker {
+    pub(crate) fn is_of_control(self) -> bool {
+        matches!(self, Self::Stroke | Self::Down)
+    }
+}
+
 /// Markers in the order in which series get them. The star is reserved for the best point, the diamond for a knee, and the stroke and the
 /// downward triangle for controls.
 pub const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

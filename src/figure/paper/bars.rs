@@ -82,12 +82,17 @@ fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)
     let units = bar.n.units.unwrap_or_default();
     let label = format!("{} ({units})", bar.n.first);
     let half = canvas.fonts.width(&label, SMALL) / 2.0 + AIR;
-    let is_below = at.1 - R - 4.0 - SMALL < chart.top;
-    // One row further if a neighbour's label is there.
-    let place = |row: f64| if is_below { at.1 + R + 4.0 + row } else { at.1 - R - 3.0 - SMALL - row };
-    let is_free = |y: &f64| canvas.is_free_of_text(((at.0 - half, *y), (at.0 + half, y + SMALL)));
-    let y = [0.0, SMALL + AIR].map(place).into_iter().find(is_free).unwrap_or(place(0.0));
-    canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, Side::Start))
+    let (above, below) = (at.1 - R - 3.0 - SMALL, at.1 + R + 4.0);
+    // On the other side of the mark, or further to the right, if a neighbour's label is there.
+    let sides = if above - 1.0 < chart.top { [below, above] } else { [above, below] };
+    let mut places = [0.0, half / 2.0].into_iter().flat_map(|aside| sides.map(|y| (at.0 + aside, y)));
+    let is_free = |(x, y): &At| {
+        let (left, right) = (x - half, x + half);
+        let is_inside = *y >= chart.top && y + SMALL <= chart.bottom && right <= chart.right;
+        is_inside && canvas.is_free_of_text(((left, *y), (right, y + SMALL)))
+    };
+    let place = places.find(is_free).unwrap_or((at.0, sides[0]));
+    canvas.text(&label, place, type_of(SMALL, canvas.look.ink, Side::Middle, Side::Start))
 }
 
 /// Narrows the span of a category if its bars would be very wide (few categories on a wide page).

@@ -7,7 +7,8 @@ use super::super::route::{Room, course, is_free};
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
-pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
+/// Darker in greyscale than the other arrows.
+pub(crate) const LIT: Rgb = Rgb(0xa8, 0x3c, 0x00);
 const NODE: f64 = 30.0;
 /// Height of a row of the grid, in page units.
 const ROW: f64 = 96.0;
@@ -65,7 +66,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
             // The tint is visible in greyscale too.
             canvas.rectangle(a, b, LIT, 0.2)?;
         }
-        let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
+        let pen = if node.lit { Pen::new(LIT, 3.0) } else { Pen::new(canvas.look.ink, 1.1) };
         canvas.frame(a, b, pen)?;
         named_node(canvas, &placed.label, (x, y), size)?;
     }
@@ -158,10 +159,10 @@ fn arrow(canvas: &Canvas<'_>, line: &[At], lit: bool) -> Drawn {
     let colour = if lit { LIT } else { canvas.look.grey };
     let (Some(&tip), true) = (line.last(), line.len() > 3) else { return Ok(()) };
     let before = line[line.len() - 3];
-    canvas.line(&line[..line.len() - 1], Pen::new(colour, if lit { 2.8 } else { 1.4 }))?;
+    canvas.line(&line[..line.len() - 1], Pen::new(colour, if lit { 3.6 } else { 1.2 }))?;
     let length = (tip.0 - before.0).hypot(tip.1 - before.1).max(1e-9);
     let (ux, uy) = ((tip.0 - before.0) / length, (tip.1 - before.1) / length);
-    let (long, half) = if lit { (11.0, 5.5) } else { (9.0, 4.5) };
+    let (long, half) = if lit { (13.0, 6.5) } else { (9.0, 4.5) };
     let wing = |side: f64| (tip.0 - ux * long - uy * half * side, tip.1 - uy * long + ux * half * side);
     canvas.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0)
 }

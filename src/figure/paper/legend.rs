@@ -1,20 +1,21 @@
 //! Legends, which are drawn inside the frame if they cover nothing there, and otherwise in rows above it. The legend of plotters has one
 //! entry per line and always covers data.
 
+mod sample;
+
 use std::collections::BTreeSet;
 
+use self::sample::draw_sample;
 use super::super::axis::Fitted;
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
+use super::super::canvas::{At, Canvas, Drawn, Side};
 use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
-use super::super::palette::{self, Rgb};
 use super::super::role::{BLACK, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
 use super::spread::{Spread, is_range};
-use super::{SMALL, pen, type_of};
+use super::{SMALL, type_of};
 use base::text::printable_label;
 
 const LINE: f64 = 13.5;
@@ -25,11 +26,13 @@ const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
 /// Intervals, including their caps, that are shorter than this share of the axis are hidden by their marker or line; the second value is
 /// for panels, whose axes are shorter.
-const HIDDEN: f64 = 0.025;
+pub(super) const HIDDEN: f64 = 0.025;
 const HIDDEN_IN_PANELS: f64 = 0.06;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 const LINES: usize = 4;
+/// Minimum number of entries for a legend in columns; fewer belong together in the order of reading.
+const COLUMNS: usize = 4;
 /// Maximum size of a legend inside a frame, as shares of the frame's width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
 /// Distance between the data and a legend inside the frame, in page units. With a smaller one, samples would look like data.
@@ -62,6 +65,8 @@ enum Sample {
     Gold,
     Top,
     Lit,
+    /// A rule across the figure.
+    Rule,
     /// The colour scale of signed scores, up to this absolute value.
     Signs(f64),
     Negative,
@@ -81,7 +86,7 @@ impl Sample {
         match self {
             Sample::Line(role) | Sample::Full(role) if role.dash.is_some() => 30.0,
             Sample::Signs(_) => 150.0,
-            Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
+            Sample::Gold | Sample::Lit | Sample::Negative | Sample::Rule => 26.0,
             Sample::Few(text) if text.len() > 1 => 26.0,
             _ => 14.0,
         }
@@ -96,6 +101,12 @@ pub(crate) struct Legend {
 struct Placed {
     at: At,
     lines: Vec<String>,
+    /// Width of the widest sample in its column, if entries are in columns.
+    sample: f64,
+}
+
+fn widest(entries: &[(Sample, String)]) -> f64 {
+    entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max)
 }
 
 impl Legend {
@@ -109,10 +120,19 @@ impl Legend {
                 _ => add(layer, &mut entries),
             }
         }
-        for (sample, _) in entries.iter_mut().filter(|_| spread.is_plane) {
-            if let Sample::Line(role) = sample {
-                *sample = Sample::Full(*role);
+        if spread.is_plane {
+            for (sample, _) in &mut entries {
+                if let Sample::Line(role) = sample {
+                    *sample = Sample::Full(*role);
+                }
             }
+            // First the lines, then single marks, then the kinds of marks and intervals.
+            entries.sort_by_key(|(sample, _)| match sample {
+                Sample::Full(role) if role.marker.is_some_and(|marker| marker != Marker::Diamond) => 0,
+                Sample::Full(_) | Sample::Ring => 1,
+                Sample::Faint | Sample::Unrated => 2,
+                _ => 3,
+            });
         }
         // The axis label already names the series if there is only one.
         let is_named = |label: &str| figure.y.label.to_lowercase().contains(&label.to_lowercase());
@@ -140,8 +160,42 @@ impl Legend {
         self.entries.iter().any(|(sample, _)| is_bar(sample))
     }
 
-    /// Lays out entries in rows of this width; also returns the total height.
+    /// Lays out entries in aligned columns of this width, if that takes at most `most` rows; also returns the total height.
+    fn grid(&self, fonts: &Fonts<'_>, room: f64, most: usize) -> Option<(Vec<Placed>, f64)> {
+        // Down the first column first, so that entries of one kind are below each other.
+        let starts = |rows: usize| {
+            let text = |column: &[(Sample, String)]| {
+                column.iter().map(|(_, label)| fonts.width(label, SMALL)).fold(0.0, f64::max)
+            };
+            let columns = self.entries.chunks(rows).map(|column| widest(column) + GAP + text(column) + BETWEEN);
+            let edge = |x: &mut f64, wide: f64| Some(std::mem::replace(x, *x + wide));
+            columns.chain([0.0]).scan(0.0, edge).collect::<Vec<f64>>()
+        };
+        // The last column is at least half full, because a single entry in it would look lost.
+        let is_even = |rows: usize| 2 * (self.entries.len().next_multiple_of(rows) - self.entries.len()) <= rows;
+        let fits = |rows: &usize| is_even(*rows) && starts(*rows).last().is_some_and(|end| end - BETWEEN <= room);
+        let rows = (2..=most.min(self.entries.len() - 1)).find(fits)?;
+        let starts = starts(rows);
+        let at = |k: usize| (starts[k / rows], (k % rows) as f64 * (LINE + BELOW));
+        let entries =
+            self.entries.chunks(rows).flat_map(|column| column.iter().map(|(_, label)| (widest(column), label)));
+        let place =
+            |(k, (sample, label)): (usize, (f64, &String))| Placed { at: at(k), lines: vec![label.clone()], sample };
+        let placed = entries.enumerate().map(place);
+        Some((placed.collect(), rows as f64 * (LINE + BELOW) - BELOW))
+    }
+
+    /// Lays out entries in rows of this width; also returns the total height. Entries of several rows are in columns if these take few
+    /// more rows.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
+        let (placed, height) = self.flow(fonts, room);
+        let rows = placed.windows(2).filter(|pair| pair[0].at.1 < pair[1].at.1).count() + 1;
+        let most = if rows > 2 { rows + 1 } else { rows };
+        let grid = if rows > 1 && placed.len() >= COLUMNS { self.grid(fonts, room, most) } else { None };
+        grid.unwrap_or((placed, height))
+    }
+
+    fn flow(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
         for (sample, label) in &self.entries {
@@ -152,7 +206,7 @@ impl Legend {
                 (x, y, high) = (0.0, y + high + BELOW, 0.0);
             }
             high = high.max(lines.len() as f64 * LINE);
-            placed.push(Placed { at: (x, y), lines });
+            placed.push(Placed { at: (x, y), lines, sample: 0.0 });
             x += width + BETWEEN;
         }
         let height = if placed.is_empty() { 0.0 } else { y + high };
@@ -169,14 +223,14 @@ impl Legend {
 
     /// Lays out entries in one column of this width; returns the samples' width, the total width, the height and the entries.
     fn column(&self, fonts: &Fonts<'_>, room: f64) -> (f64, f64, f64, Vec<Placed>) {
-        let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
+        let column = widest(&self.entries);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
         for (_, label) in &self.entries {
             let lines = fonts.wrapped(label, SMALL, room - column - GAP, LINES);
             let text = lines.iter().map(|l| fonts.width(l, SMALL)).fold(0.0, f64::max);
             wide = wide.max(column + GAP + text);
             let high = lines.len() as f64 * LINE;
-            placed.push(Placed { at: (0.0, y), lines });
+            placed.push(Placed { at: (0.0, y), lines, sample: 0.0 });
             y += high + 1.0;
         }
         (column, wide, y, placed)
@@ -223,7 +277,7 @@ impl Legend {
     fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed], column: f64) -> Drawn {
         for ((sample, _), entry) in self.entries.iter().zip(placed) {
             let (x, y) = (at.0 + entry.at.0, at.1 + entry.at.1 + LINE / 2.0);
-            let column = column.max(sample.width());
+            let column = column.max(sample.width()).max(entry.sample);
             draw_sample(canvas, sample, (x + (column - sample.width()) / 2.0, y))?;
             let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Middle);
             for (k, line) in entry.lines.iter().enumerate() {
@@ -356,6 +410,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
         Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
             out.push((Sample::Lit, printable_label(&graph.path)));
         }
+        Layer::Rule(rule) if rule.in_legend => out.push((Sample::Rule, printable_label(&rule.label))),
         Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
     }
 }
@@ -372,107 +427,4 @@ fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
         return;
     }
     out.push((Sample::Range(vec![line.role]), label));
-}
-
-fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
-    let look = canvas.look;
-    let width = sample.width();
-    let (upper, lower) = ((x, y - 5.5), (x + width, y + 5.5));
-    let middle = x + width / 2.0;
-    match sample {
-        Sample::Line(role) => {
-            if role.dash.is_some() {
-                canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
-            }
-            let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
-            match role.marker {
-                Some(marker) if role.emphasis == Emphasis::Faint || marker == Marker::Diamond => {
-                    canvas.outline(at, marker, 3.4, colour)
-                }
-                Some(marker) => canvas.marker(at, marker, 3.4, colour),
-                None => Ok(()),
-            }
-        }
-        Sample::Full(role) => {
-            draw_sample(canvas, &Sample::Line(*role), (x, y))?;
-            let at = (x + width / 2.0, y);
-            role.marker
-                .filter(|m| *m == Marker::Circle)
-                .map_or(Ok(()), |m| lines::full(canvas, at, m, look.series(role.hue)))
-        }
-        Sample::Ring => lines::ringed(canvas, (middle, y), Marker::Circle, look.grey),
-        Sample::Faint => [Marker::Square, Marker::Circle]
-            .iter()
-            .zip([-4.0, 4.0])
-            .try_for_each(|(marker, aside)| canvas.outline((middle + aside, y), *marker, lines::HOLLOW, look.ink)),
-        Sample::Unrated => canvas.disc((middle, y), SMALL_MARK, look.ink),
-        Sample::Range(roles) => {
-            let step = width / roles.len().max(1) as f64;
-            for (k, role) in roles.iter().enumerate() {
-                let from = x + k as f64 * step;
-                strokes(canvas, (from, upper.1), (from + step, lower.1), look.series(role.hue))?;
-            }
-            Ok(())
-        }
-        Sample::Narrow(Shape::Bar) => canvas.line(&[(middle, lower.1), (middle, upper.1)], Pen::new(look.ink, THICK)),
-        Sample::Narrow(Shape::Edges) => {
-            let edge = lines::edge(look.ink);
-            [upper.1, lower.1].iter().try_for_each(|y| canvas.line(&[(upper.0, *y), (lower.0, *y)], edge))
-        }
-        Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
-        Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
-        Sample::Wide(_) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Pair => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.1)),
-        Sample::Few(text) => canvas.text(text, (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
-        Sample::Span(role, has_mean) => {
-            super::bars::span(canvas, upper, lower, *role)?;
-            if *has_mean {
-                canvas.line(&[(x, y), (x + width, y)], Pen::new(look.series(role.hue), 2.4))?;
-            }
-            Ok(())
-        }
-        Sample::Dot => canvas.disc((middle, y), super::bars::VALUE, look.ink),
-        Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
-        Sample::Hatch(share) => {
-            if *share > 0.0 {
-                canvas.rectangle(upper, lower, palette::rising(*share), 1.0)?;
-            }
-            canvas.hatch(upper, lower, Pen::new(look.grey, 0.9))?;
-            canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
-        }
-        Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
-        Sample::Negative => {
-            canvas.rectangle(upper, lower, palette::diverging(-0.4), 1.0)?;
-            super::tokens::below_zero(canvas, upper, lower)
-        }
-        Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
-        Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
-        Sample::Signs(largest) => scale(canvas, (x, y, width), *largest),
-    }
-}
-
-/// Draws the colour scale of signed scores starting at `x`, with numbers at both ends and in the middle.
-fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
-    const STEPS: u32 = 60;
-    let look = canvas.look;
-    let bound = super::super::caption::with_zeros(&base::numbers::short((largest * 100.0).round() / 100.0));
-    let ends = [format!("−{bound}"), bound];
-    let [below, above] = [&ends[0], &ends[1]].map(|text| canvas.fonts.width(text, SMALL) + 4.0);
-    let (upper, lower) = ((x + below, y - 5.5), (x + width - above, y + 5.5));
-    let step = (lower.0 - upper.0) / f64::from(STEPS);
-    for k in 0..STEPS {
-        let from = upper.0 + f64::from(k) * step;
-        let colour: Rgb = palette::diverging(2.0 * f64::from(k) / f64::from(STEPS - 1) - 1.0);
-        canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
-    }
-    let middle = f64::midpoint(upper.0, lower.0);
-    super::tokens::below_zero(canvas, upper, (middle - 6.0, lower.1))?;
-    canvas.frame(upper, lower, Pen::new(look.grey, 0.7))?;
-    for end in [upper.0, lower.0] {
-        canvas.line(&[(end, upper.1 - 2.0), (end, lower.1 + 2.0)], Pen::new(look.ink, 0.9))?;
-    }
-    let kind = type_of(SMALL, look.ink, Side::Start, Side::Middle);
-    canvas.text(&ends[0], (x, y), kind)?;
-    canvas.text("0", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle))?;
-    canvas.text(&ends[1], (lower.0 + 4.0, y), kind)
 }

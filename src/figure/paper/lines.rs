@@ -29,9 +29,10 @@ const APART: (f64, f64) = (22.0, 13.0);
 pub(crate) const CAP: f64 = 3.0;
 /// Line width of a narrow interval drawn as a line, in page units.
 pub(crate) const THICK: f64 = 3.6;
-/// Radius of the dots of unrated points on a plane, and of the hollow markers of dominated points, in page units.
-pub(crate) const SMALL_MARK: f64 = 1.8;
+/// Half the size of the markers on a plane, in page units: small if unrated, hollow if dominated, and of all others.
+pub(crate) const SMALL_MARK: f64 = 2.0;
 pub(crate) const HOLLOW: f64 = 2.4;
+pub(crate) const FULL: f64 = 3.7;
 
 /// Splits points into runs that a line may connect. No line crosses the gap after zero on a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -294,19 +295,18 @@ fn cross(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Datum, colour: Rgb) -> Draw
     Ok(())
 }
 
-/// Draws a point's marker on a plane: a dot if unrated, small and hollow if dominated, otherwise the full marker of its line.
+/// Draws a point's marker on a plane: small if unrated, small and hollow if dominated, otherwise the full marker of its line.
 fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, Rgb)) -> Drawn {
     match p.emphasis {
-        Emphasis::Faint if p.is_unrated => canvas.disc(at, SMALL_MARK, colour),
+        Emphasis::Faint if p.is_unrated => full(canvas, at, (marker, SMALL_MARK), colour),
         Emphasis::Faint => canvas.outline(at, marker, HOLLOW, colour),
-        _ => full(canvas, at, marker, colour),
+        _ => full(canvas, at, (marker, FULL), colour),
     }
 }
 
-/// Draws a line's usual marker in a plane, where a ring would mean an unrated point.
-pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
-    const R: f64 = 3.7;
-    if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
+/// Draws a filled marker in a plane, where a hollow one would mean a dominated point.
+pub(crate) fn full(canvas: &Canvas<'_>, at: At, (marker, r): (Marker, f64), colour: Rgb) -> Drawn {
+    if marker == Marker::Circle { canvas.disc(at, r, colour) } else { canvas.marker(at, marker, r, colour) }
 }
 
 /// Selects the points that have a marker, omitting markers that would touch the previous one. If the markers of lines alternate, each line
@@ -440,7 +440,7 @@ fn spot(
 pub(crate) fn ringed(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
     const MARK: f64 = 2.6;
     canvas.marker(at, Marker::Circle, super::labels::RING, canvas.look.ink)?;
-    if marker == Marker::Circle { canvas.disc(at, MARK, colour) } else { canvas.marker(at, marker, MARK, colour) }
+    full(canvas, at, (marker, MARK), colour)
 }
 
 /// Draws lines between the values of two replicates, in x and in y.

@@ -12,6 +12,8 @@ mod spread;
 mod tokens;
 
 use self::chart::Chart;
+#[cfg(test)]
+pub(crate) use self::graph::LIT;
 use self::legend::Legend;
 use self::panels::Panels;
 use self::spread::Spread;
@@ -21,6 +23,7 @@ use super::font::Fonts;
 use super::layers::Datum;
 use super::look::Look;
 use super::palette::Rgb;
+use super::role::Marker;
 use super::{Figure, Layer};
 use base::text::printable_label;
 
@@ -32,6 +35,8 @@ const FOOT: f64 = FINE + 4.0;
 /// Minimum page width for a legend beside the chart, in page units, and the chart's share of the page width in that case.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
+/// The least share of a chart with a few groups of bars.
+const LEAST_SHARE: f64 = 0.6;
 /// Distance between a legend and the content below it, in page units.
 const BELOW_LEGEND: f64 = 4.0;
 /// Height of a wide page with a few groups of bars, as a share of its width.
@@ -186,7 +191,21 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
     let of_two = format!("{marks} are means of two training runs; thin lines end at the values of the two runs");
-    let sentences: [(bool, &str); 9] = [
+    // Some bars are visible, so that the legend cannot say that marks hide all. Captions of panels have no room for it.
+    let hides_some = |s: &Spread, part: &Figure| {
+        let y = Fitted::vertical(part);
+        let ends = |p: &Datum| p.interval().and_then(|(lo, hi)| Some((y.place(hi)? - y.place(lo)?).abs()));
+        let is_short = |short: bool| {
+            let lines = part.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+            lines.flat_map(|line| &line.points).filter_map(ends).any(|length| (length < legend::HIDDEN) == short)
+        };
+        s.by_point && is_short(true) && is_short(false)
+    };
+    let sentences: [(bool, &str); 10] = [
+        (
+            figure.y.panels.is_empty() && any(&hides_some),
+            "Where no bar is visible, the interval is shorter than its mark",
+        ),
         (any(&|s, _| s.is_beside()[0]), "Marks that would overlap are moved sideways by half a mark at most"),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|s, _| s.by_turns), &marked),
@@ -251,9 +270,10 @@ fn head(canvas: &Canvas<'_>, figure: &Figure, room: f64) -> Drawn<f64> {
 /// Left and right edges of a chart on a wide page, with a legend of width `legend` beside it. A chart with a few groups of bars has all of
 /// the rest, any other chart a fixed share.
 fn beside(figure: &Figure, (left, right): (f64, f64), legend: f64) -> (f64, f64) {
-    let share = NARROWED * (right - left);
+    let room = right - left;
     // One unit remains, so that rounding wraps no label.
-    (left, left + if has_few_bars(figure) { share.max((right - left - legend - 1.0).floor()) } else { share })
+    let rest = (room - legend - 1.0).floor();
+    (left, left + if has_few_bars(figure) { rest.max(LEAST_SHARE * room) } else { NARROWED * room })
 }
 
 /// True if the figure has only a few groups of bars, or a few categories.
@@ -327,7 +347,12 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
     lines::counts(canvas, &chart, figure)?;
     let bars = figure.layers.iter().filter(|l| matches!(l, Layer::Bars(_))).count();
     let mut bar = 0;
-    for (number, layer) in figure.layers.iter().enumerate() {
+    let mut order: Vec<usize> = (0..figure.layers.len()).collect();
+    // On a plane, the marks of controls are below all others, because controls begin where methods do.
+    let is_control = |l: &Layer| matches!(l, Layer::Line(l) if l.role.marker.is_some_and(Marker::is_of_control));
+    order.sort_by_key(|k| !(spread.is_plane && is_control(&figure.layers[*k])));
+    for number in order {
+        let layer = &figure.layers[number];
         match layer {
             Layer::Line(line) => {
                 lines::line(canvas, &chart, (line, number), (&spread, spread.turn(figure, number)))?;

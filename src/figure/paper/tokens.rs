@@ -41,7 +41,8 @@ pub(crate) fn is_negative(token: &Token) -> bool {
 
 /// Draws a dashed edge around a negative score, because in greyscale its colour looks like a positive score's.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At) -> Drawn {
-    canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.8) })
+    canvas.frame(a, b, Pen::new(canvas.look.paper, 2.4))?;
+    canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 2.4) })
 }
 
 /// Draws the strips between two vertical edges, starting at `top`, on as many lines as needed, and returns the bottom.

@@ -177,7 +177,7 @@ fn cells_and_tokens_have_the_colours_of_their_values() {
 #[test]
 fn the_highlighted_path_of_a_graph_is_lit() {
     let mut figure = samples::graph();
-    let lit = Rgb(0xd5, 0x5e, 0x00);
+    let lit = crate::paper::LIT;
     assert!(decoded(&figure).anywhere(lit) > 2000);
     figure.name = "causal-plain".into();
     for layer in &mut figure.layers {

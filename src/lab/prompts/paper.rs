@@ -165,7 +165,9 @@ fn end_at_divider(layers: &mut [Layer]) {
     let mut rules: Vec<&mut Rule> =
         layers.iter_mut().filter_map(|l| if let Layer::Rule(rule) = l { Some(rule) } else { None }).collect();
     let divider = rules.iter().find(|rule| rule.upright).map(|rule| rule.at);
-    rules.iter_mut().filter(|rule| !rule.upright).for_each(|rule| rule.until = divider);
+    for rule in rules.iter_mut().filter(|rule| !rule.upright) {
+        (rule.until, rule.in_legend) = (divider, true);
+    }
 }
 
 fn preference(figure: &Figure) -> Vec<Layer> {

@@ -30,7 +30,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     };
     let mut layers: Vec<Layer> = series.iter().enumerate().map(line).collect();
     layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
-    layers.push(Layer::Rule(Rule::level(1.0, "unedited")));
+    layers.push(Layer::Rule(Rule::level(1.0, "unedited").in_legend()));
     let mut origin = Origin::default();
     properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
@@ -64,19 +64,13 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     })
 }
 
-/// A logarithmic axis that ends just above the data and begins at a labelled tick below 1.
+/// A logarithmic axis around the data, with a labelled tick below 1. Round ends would leave much of it empty.
 fn around_one(layers: &[Layer]) -> Axis {
     let lines = layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
     let ends = lines.flat_map(|l| &l.points).filter_map(|p| p.band).filter(|(lo, hi)| *lo > 0.0 && hi.is_finite());
     let (lo, hi) = ends.fold((1.0f64, 1.0f64), |(a, b), (lo, hi)| (a.min(lo), b.max(hi)));
-    let (lo, hi) = (lo.min(0.5), hi.max(2.0));
-    let axis = Axis::log("distance, relative to unedited states").around(lo, hi);
-    // Round numbers are far apart on a logarithmic axis, so its upper part would be empty.
-    let top = 1.15 * hi;
-    match axis.range {
-        Some((from, to)) if top < to => axis.from_to(from, top),
-        _ => axis,
-    }
+    const AIR: f64 = 1.15;
+    Axis::log("distance, relative to unedited states").from_to((lo / AIR).min(0.5), AIR * hi.max(2.0))
 }
 
 #[cfg(test)]
@@ -94,5 +88,14 @@ mod tests {
         let room = Room { length: 200.0, gap: 4.0, terse: false, measure: &|_| 11.0 };
         let ticks = Fitted::new(&axis, [], true).ticks(&room);
         assert!(ticks.iter().any(|t| t.value < 1.0 && !t.label.is_empty()), "{ticks:?}");
+    }
+
+    /// Regression: an axis for distances from .45 used to begin at .2, and a third of it was empty.
+    #[test]
+    fn axis_begins_just_below_the_data() {
+        let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };
+        let line = Line { label: String::new(), role: Role::line(0), points: [0.45, 2.2].map(point).to_vec() };
+        let axis = around_one(&[Layer::Line(line)]);
+        assert!(axis.range.is_some_and(|(from, _)| from > 0.38 && from < 0.45), "{:?}", axis.range);
     }
 }

@@ -6,7 +6,8 @@ use crate::results::Results;
 use crate::spec::in_words;
 use base::text::printable_label;
 use figure::layers::{Datum, Intervals, Line};
-use figure::{Axis, Dash, Figure, Layer, Role};
+use figure::role::BLACK;
+use figure::{Axis, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 
 /// Accuracies against training examples, with their spread over seeds and the excess risk that the bound allows.
@@ -87,5 +88,5 @@ fn surface(results: &Results) -> Option<Layer> {
         Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }
     };
     let label = format!("{BASE_LINE}: {}", best.value.name);
-    Some(Layer::Line(Line { label, role: Role::nth(2).dash(Dash::Dotted), points: mine.map(point).collect() }))
+    Some(Layer::Line(Line { label, role: Role { hue: BLACK, ..Role::nth(2) }, points: mine.map(point).collect() }))
 }
