@@ -3,7 +3,7 @@
 use super::{row, toggle};
 use crate::action::Effect;
 use crate::state::State;
-use base::text::printable;
+use base::text::{brief_name, printable, shortened, width};
 use labs::setting::{Kind, Value};
 
 fn lab_title(state: &State) -> &'static str {
@@ -31,6 +31,17 @@ pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
         Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
         _ => state.board.models.iter().map(|m| (m.name.clone(), false)).collect(),
     }
+}
+
+/// Formats the ticked models in about `room` columns: `2 of 16 models: bert-mini, gpt2-mini`; `None` if the lab has no checkboxes.
+pub(crate) fn ticked_models(state: &State, room: usize) -> Option<String> {
+    let all = models(state);
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(name, _)| name.as_str()).collect();
+    let head = format!("{} of {} models", on.len(), all.len());
+    let brief: Vec<String> = on.iter().map(|name| printable(&brief_name(name, &names)).into_owned()).collect();
+    let list = shortened(&brief.join(", "), room.saturating_sub(width(&head) + 2));
+    picks_models(state).then(|| if on.is_empty() { head } else { format!("{head}: {list}") })
 }
 
 /// Toggles a model for the lab's next run, and reports the change.

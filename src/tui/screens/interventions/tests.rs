@@ -397,12 +397,12 @@ fn empty_panes_give_a_reason() {
     let mut state = state();
     state.view.size = (140, 45);
     let text = drawn(&state);
-    for part in ["r runs these settings", "no example yet"] {
+    for part in ["r runs these settings", "no example sentence yet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     job::run(&mut state);
     state.focus_on(CURVES);
-    assert!(drawn(&state).contains("the experiment is starting"));
+    assert!(drawn(&state).contains("the run is starting"));
     let ended = |state: &State, outcome| {
         let mut state = state.clone();
         state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
