@@ -331,11 +331,11 @@ impl App {
         }
     }
 
-    /// Closes the replay on top, but keeps the appearance and the export options chosen there.
+    /// Closes the replay on top, but keeps the appearance and the export options chosen there, and an export in progress.
     fn leave_over(&mut self) {
         let Some(over) = self.over.take() else { return };
-        let (View { theme, glyphs, export, .. }, view) = (over.state.view, &mut self.state.view);
-        (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
+        let (View { theme, glyphs, export, writing, .. }, view) = (over.state.view, &mut self.state.view);
+        (view.theme, view.glyphs, view.export, view.writing) = (theme, glyphs, export, writing);
     }
 
     /// Sends a command to the engine. The first run names the recording.
@@ -368,8 +368,14 @@ impl App {
                 });
             }
             Effect::Export(export, existing) => {
-                let write = self.outside.export.clone();
-                self.spawn(move || Done::of(Action::Exported(write(&export, existing))));
+                let (write, results) = (self.outside.export.clone(), self.results.clone());
+                self.spawn(move || {
+                    let tell = |done, all| {
+                        // The loop may have ended meanwhile.
+                        let _ = results.send(Done::of(Action::Writing(done, all)));
+                    };
+                    Done::of(Action::Exported(write(&export, existing, &tell)))
+                });
             }
             Effect::Save(document, existing) => {
                 let save = self.outside.save.clone();
