@@ -247,7 +247,7 @@ fn awaited(job: &Job) -> String {
     let (common, left) = (job.spec.common(), job.progress.as_ref().and_then(|p| p.left));
     let left = left.map_or(String::new(), |t| format!("; {} left", about(t)));
     let of = labs::answer::asked_of(common.models());
-    format!("No answer yet: {} on {of} is running{left}.", printable(common.subject()))
+    format!("No answer yet: the run is in progress ({} on {of}){left}.", printable(common.subject()))
 }
 
 /// The run in progress that has no answer yet, and the example that its lab shows until then.

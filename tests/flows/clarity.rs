@@ -36,7 +36,8 @@ fn answer_of_stopped_run_is_marked_as_partial() {
         h.keys("r r");
         h.events_of(2, measured(2400, true));
         h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Cancelled, seconds: 3.0 });
-        // The partial answer stays after the cancel; the earlier run is one key away.
+        // The partial answer stays after the cancel; the earlier run is one key away, which the screen says.
+        assert!(h.screen().contains("{ shows the run before it"), "{}", h.screen());
         assert!(h.screen().contains(said), "{}", h.screen());
         assert!(h.screen().contains("run 2 of 2") && !h.screen().contains("changed since"), "{}", h.screen());
         h.keys("{");

@@ -280,6 +280,7 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
         effects.extend(screen.on_event(state, event));
     }
     if ended {
+        runs::tell_of_partial(state);
         effects.extend(next(state));
     }
     effects
