@@ -22,7 +22,7 @@ const SENTENCE: usize = 42;
 /// Minimum width of a model's name next to its uses, in columns.
 const NAME: usize = 16;
 /// Columns of a title's border, focus mark and gap.
-const FRAME: usize = 10;
+const FRAME: usize = 8;
 
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let form = state.here().form;
@@ -77,7 +77,7 @@ fn title(state: &State, form: bool, columns: usize) -> String {
     };
     let head = if form { format!("All settings{star}{tail}  ({close} closes)") } else { format!("Settings{star}") };
     let room = columns.saturating_sub(width(&head) + FRAME);
-    match ticked_models(state, room).filter(|models| width(models) <= room) {
+    match ticked_models(state, room) {
         Some(models) => format!("{head}  {models}"),
         None if form => head,
         None => head + &tail,

@@ -408,8 +408,8 @@ fn empty_panes_give_a_reason() {
         state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
         drawn(&state)
     };
-    assert!(ended(&state, Outcome::Cancelled).contains("Cancelled before the first"));
-    assert!(ended(&state, Outcome::Done).contains("has no result under"));
+    assert!(ended(&state, Outcome::Cancelled).contains("the run was cancelled before"));
+    assert!(ended(&state, Outcome::Done).contains("this run has no scores of PGD under the"));
     let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
 }
