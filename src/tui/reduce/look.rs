@@ -150,12 +150,8 @@ pub fn report(state: &mut State) -> Vec<Effect> {
     written(state, Subject::Report(name, state.board.clone()))
 }
 
-/// Requests files of a figure or a report, with the options of the export dialog, unless others are still being written.
+/// Requests files of a figure or a report, with the options of the export dialog.
 pub(crate) fn written(state: &mut State, subject: Subject) -> Vec<Effect> {
-    if state.view.writing.is_some() {
-        state.view.toast = Some("other files are still being written".into());
-        return Vec::new();
-    }
     state.view.writing =
         Some((0, if matches!(subject, Subject::Figure(_)) { state.view.export.formats.len() } else { 0 }));
     let options = state.view.export.clone();

@@ -36,13 +36,13 @@ pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
     }
 }
 
-/// Formats the number of ticked models, and their names as far as they fit into `room` columns: `3 of 16 models: bert-mini, +2`; `None`
+/// Formats the number of ticked models, and their names as far as they fit into `room` columns: `3/16 models: bert-mini, +2`; `None`
 /// if the lab has no checkboxes.
 pub(crate) fn ticked_models(state: &State, room: usize) -> Option<String> {
     let all = models(state);
     let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
     let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(name, _)| name.as_str()).collect();
-    let mut text = format!("{} of {} models", on.len(), all.len());
+    let mut text = format!("{}/{} models", on.len(), all.len());
     for (k, name) in on.iter().enumerate() {
         let gap = if k == 0 { ": " } else { ", " };
         let (name, left) = (brief_name(name, &names), on.len() - k);

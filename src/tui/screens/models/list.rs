@@ -22,10 +22,9 @@ const TITLE: usize = 18;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let selects = format!("Models: {} selects for {}", state.keymap.label("select-model"), setup::next_run(state));
-    let room = usize::from(area.width).saturating_sub(TITLE);
-    let ticked = setup::ticked_models(state, room.saturating_sub(width(&selects) + 2));
-    let ticked = ticked.map(|ticked| format!("{selects}; {ticked}"));
+    let ticks = format!("  ({} ticks)", state.keymap.label("select-model"));
+    let room = usize::from(area.width).saturating_sub(TITLE + width(&ticks));
+    let ticked = setup::ticked_models(state, room).map(|ticked| ticked + &ticks);
     let title = ticked.as_deref().unwrap_or("Models");
     let title = table::titled(state, LIST, title, area.width);
     frame.render_widget(block(state, &title, state.focused(LIST)), area);

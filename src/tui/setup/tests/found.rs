@@ -86,7 +86,7 @@ fn titles_count_and_name_the_ticked_models() {
             let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
             terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
             let text = terminal.backend().to_string();
-            assert!(text.contains("2 of 2 models: bert-mini"), "{text}");
+            assert!(text.contains("2/2 models: bert-mini"), "{text}");
         }
     }
 }
