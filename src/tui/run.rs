@@ -26,7 +26,7 @@ use self::input::add;
 use self::link::{Feed, Link};
 use self::opened::{Over, called, error, resumed, worth_keeping};
 use self::pace::Pace;
-use super::action::{Action, Effect, ReplayControl};
+use super::action::{Action, Effect, Existing, Export, ReplayControl};
 use super::example;
 use super::memory::Memory;
 pub use super::outside::Outside;
@@ -367,16 +367,7 @@ impl App {
                     Done::of(Action::Relations(of, paths, found))
                 });
             }
-            Effect::Export(export, existing) => {
-                let (write, results) = (self.outside.export.clone(), self.results.clone());
-                self.spawn(move || {
-                    let tell = |done, all| {
-                        // The loop may have ended meanwhile.
-                        let _ = results.send(Done::of(Action::Writing(done, all)));
-                    };
-                    Done::of(Action::Exported(write(&export, existing, &tell)))
-                });
-            }
+            Effect::Export(export, existing) => self.export(export, existing),
             Effect::Save(document, existing) => {
                 let save = self.outside.save.clone();
                 self.spawn(move || Done::of(Action::Saved(save(&document, existing))));
@@ -443,6 +434,18 @@ impl App {
         tokio::task::spawn_blocking(move || {
             // The loop may have ended meanwhile.
             let _ = results.send(work());
+        });
+    }
+
+    /// Writes files on another thread, which reports their number as it goes.
+    fn export(&self, export: Box<Export>, existing: Existing) {
+        let (write, results) = (self.outside.export.clone(), self.results.clone());
+        self.spawn(move || {
+            let tell = |done, all| {
+                // The loop may have ended meanwhile.
+                let _ = results.send(Done::of(Action::Writing(done, all)));
+            };
+            Done::of(Action::Exported(write(&export, existing, &tell)))
         });
     }
 
