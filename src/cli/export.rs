@@ -109,7 +109,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let written = if let Some(folder) = &args.all {
         figures::write_all(&board, &args.session, folder, (&args.format, &options), args.force)?
     } else if let Some(path) = &args.report {
-        report::write(&board, &args.session, path, &options, args.force)?
+        report::write(&board, &args.session, path, (&options, args.force), &|_, _| ())?
     } else if let Some(folder) = &args.script {
         script::write(&board, &args.session, folder, args.force)?
     } else {

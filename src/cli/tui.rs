@@ -235,7 +235,7 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
 pub(super) fn outside() -> Outside {
     Outside {
         forecast: Arc::new(|_| None),
-        export: Arc::new(|wanted, existing| export(wanted, Path::new("."), existing)),
+        export: Arc::new(|wanted, existing, tell| export(wanted, Path::new("."), existing, tell)),
         sessions: Arc::new(sessions),
         save: Arc::new(|document, existing| save(document, Path::new("."), existing)),
         load: Arc::new(load),

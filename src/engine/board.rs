@@ -249,18 +249,11 @@ impl Board {
         self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
 
-    /// The run shown in a lab: the selected one, otherwise the latest. A cancelled run is shown only if none has finished.
+    /// The run shown in a lab: the selected one, otherwise the latest, however it ended.
     pub fn run_of(&self, lab: LabId) -> Option<&Run> {
         let picked = self.picked.iter().find(|(of, _)| *of == lab).map(|(_, generation)| *generation);
-        if let Some(run) = self.runs_of(lab).find(|run| Some(run.job.generation) == picked) {
-            return Some(run);
-        }
-        let latest = self.runs_of(lab).next_back()?;
-        let finished = || self.runs_of(lab).rfind(|run| run.job.outcome == Some(Outcome::Done) && !run.gone);
-        match latest.job.outcome {
-            Some(Outcome::Cancelled) => finished().or(Some(latest)),
-            _ => Some(latest),
-        }
+        let selected = self.runs_of(lab).find(|run| Some(run.job.generation) == picked);
+        selected.or_else(|| self.runs_of(lab).next_back())
     }
 
     /// Selects the run of this generation for display.

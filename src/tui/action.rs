@@ -39,6 +39,8 @@ pub enum Action {
     /// Relations in the user's files of facts and prompts; none if the files cannot be read.
     Relations(ScreenId, Vec<PathBuf>, Vec<KnownRelation>),
     Exported(Result<Exported, Problem>),
+    /// Numbers of files that the export in progress has written and will write.
+    Writing(usize, usize),
     Saved(Result<Saved, Problem>),
     /// Files that a screen requested were read or could not be read.
     Loaded(ScreenId, Result<Vec<Document>, Problem>),

@@ -66,7 +66,7 @@ fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
     let mut all: Vec<(Role, String)> = answer.says.iter().map(|text| (Role::Text, text.clone())).collect();
     match all.first_mut() {
         // On a large screen, the title names the run.
-        Some((_, first)) if small || whose(state) == Whose::SoFar => *first = marked(state, first),
+        Some((_, first)) if small || so_far(state) => *first = marked(state, first),
         Some(_) => {}
         None => all.push(nothing(state)),
     }
@@ -125,38 +125,15 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
     both.or_else(first).unwrap_or_default()
 }
 
-/// Relation of the shown answer to the current question.
-#[derive(Clone, Copy, PartialEq)]
-enum Whose {
-    SoFar,
-    /// The run is in progress, and settings have changed since it started.
-    SoFarBefore,
-    /// The run was cancelled, so the answer covers only part of it.
-    OfPart,
-    OfFailed,
-    /// Settings have changed since the run.
-    Before,
-    /// A recorded example is shown instead.
-    Example,
-    Plain,
-}
-
 /// True if settings have changed since the answered run.
 fn left(state: &State) -> bool {
     state.replay.is_none() && setup::changed(state)
 }
 
-fn whose(state: &State) -> Whose {
+/// The run whose answer is shown, unless that is an example.
+fn answered(state: &State) -> Option<&Job> {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
-    match run {
-        _ if state.shows_example() => Whose::Example,
-        Some(run) if run.job.outcome.is_none() && !left(state) => Whose::SoFar,
-        Some(run) if run.job.outcome.is_none() => Whose::SoFarBefore,
-        Some(_) if left(state) => Whose::Before,
-        Some(run) if matches!(run.job.outcome, Some(Outcome::Failed(_))) => Whose::OfFailed,
-        Some(run) if run.job.outcome != Some(Outcome::Done) => Whose::OfPart,
-        _ => Whose::Plain,
-    }
+    run.map(|run| &run.job).filter(|_| !state.shows_example())
 }
 
 /// Maximum width of the text that distinguishes the answered run from others.
@@ -184,25 +161,37 @@ fn cancelled(state: &State) -> String {
     at.map_or("cancelled".into(), |share| format!("cancelled at {share:.0} %"))
 }
 
+/// True if the shown answer is that of a run in progress with the current settings.
+fn so_far(state: &State) -> bool {
+    answered(state).is_some_and(|job| job.outcome.is_none()) && !left(state)
+}
+
 /// Labels a sentence with its run and how that run differs from the settings, unless it has a label already.
 fn marked(state: &State, text: &str) -> String {
-    let apart = other_run(state).unwrap_or_default();
-    match whose(state) {
-        Whose::SoFar if text.contains("so far") => text.to_owned(),
-        Whose::SoFar => match text.split_once(": ") {
+    if so_far(state) {
+        return match text.split_once(": ") {
+            _ if text.contains("so far") => text.to_owned(),
             Some((head, rest)) if !head.contains(' ') => format!("{head} so far: {rest}"),
             _ => format!("So far: {text}"),
-        },
-        Whose::SoFarBefore if apart.is_empty() => format!("Run in progress: {text}"),
-        Whose::SoFarBefore => format!("Run in progress ({apart}): {text}"),
-        Whose::OfPart => format!("{}: {text}", capital(&cancelled(state))),
-        Whose::OfFailed => format!("Before it failed: {text}"),
-        Whose::Before if apart.is_empty() => format!("Previous run: {text}"),
-        Whose::Before => format!("Previous run ({apart}): {text}"),
-        Whose::Example if apart.is_empty() => format!("Example: {text}"),
-        Whose::Example => format!("Example ({apart}): {text}"),
-        _ => text.to_owned(),
+        };
     }
+    let (left, place) = (left(state), crate::reduce::runs::place(state));
+    let run = || place.clone().unwrap_or_else(|| "previous run".into());
+    let ended = match answered(state).map(|job| &job.outcome) {
+        None if state.shows_example() => "example".to_owned(),
+        Some(None) => "run in progress".into(),
+        Some(Some(Outcome::Cancelled)) => cancelled(state),
+        Some(Some(Outcome::Failed(_))) => "before it failed".into(),
+        _ => String::new(),
+    };
+    let label = match (left, ended.is_empty()) {
+        (true, true) => run(),
+        (true, false) if answered(state).is_some_and(|job| job.outcome.is_some()) => format!("{}, {ended}", run()),
+        _ => ended,
+    };
+    let apart = other_run(state).filter(|_| left || state.shows_example());
+    let apart = apart.map_or(String::new(), |apart| format!(" ({apart})"));
+    if label.is_empty() { text.to_owned() } else { format!("{}{apart}: {text}", capital(&label)) }
 }
 
 fn nothing(state: &State) -> (Role, String) {
@@ -241,7 +230,11 @@ fn nothing(state: &State) -> (Role, String) {
             (Role::Error, printable(&text).into_owned())
         }
         Some(Outcome::Cancelled) => {
-            let text = format!("{} before the first result; {} runs it again.", cancelled(state), key("run"));
+            let earlier = match crate::reduce::runs::shown(state) {
+                Some(at) if at > 0 => format!(", {} shows the run before it", key("earlier-run")),
+                _ => String::new(),
+            };
+            let text = format!("{} before the first result; {} runs it again{earlier}.", cancelled(state), key("run"));
             (Role::Dim, capital(&text))
         }
         Some(Outcome::Done) => (Role::Dim, "The run finished without an answer; the lists show why.".into()),
@@ -254,7 +247,7 @@ fn awaited(job: &Job) -> String {
     let (common, left) = (job.spec.common(), job.progress.as_ref().and_then(|p| p.left));
     let left = left.map_or(String::new(), |t| format!("; {} left", about(t)));
     let of = labs::answer::asked_of(common.models());
-    format!("No answer yet: {} on {of} is running{left}.", printable(common.subject()))
+    format!("No answer yet: the run is in progress ({} on {of}){left}.", printable(common.subject()))
 }
 
 /// The run in progress that has no answer yet, and the example that its lab shows until then.
@@ -303,12 +296,23 @@ const CHANGED: usize = 30;
 
 /// Says that the settings have changed since the run whose numbers are shown, and how if that fits.
 fn since(state: &State) -> String {
-    let run = state.keymap.short_label("run");
+    let key = state.keymap.short_label("run");
     let changes = state.setup().zip(setup::ran(state)).map(|(setup, job)| labs::changes(&job.spec, &setup.spec(state)));
     let changes = changes.unwrap_or_default().join(", ");
     let fits = !is_small(state) && !changes.is_empty() && width(&changes) <= CHANGED;
     let changes = if fits { format!(" ({changes})") } else { String::new() };
-    format!("changed since the last run{changes}: {run} runs it")
+    let place = crate::reduce::runs::place(state);
+    let run = match place.as_ref().and_then(|place| place.split(" of ").next()) {
+        _ if so_far_before(state) => "this run began",
+        Some(run) => run,
+        None => "the last run",
+    };
+    format!("changed since {run}{changes}: {key} runs it")
+}
+
+/// True if the shown run is in progress, but the settings have changed since it began.
+fn so_far_before(state: &State) -> bool {
+    answered(state).is_some_and(|job| job.outcome.is_none()) && left(state)
 }
 
 pub(crate) fn question_rows(state: &State, columns: u16) -> u16 {
@@ -346,26 +350,32 @@ fn example_of(state: &State) -> String {
     format!("Example{of}, recorded on {day}: {run} starts your own run{takes}")
 }
 
-/// Title of the answer, with its run: `Answer so far: run 2 of 2`.
+/// Title of the answer, with its run: `Answer so far: run 2 of 2`, `Partial answer, cancelled at 40 %, from run 1 of 2: layer 3`.
 pub(crate) fn heading(state: &State) -> String {
     let example = example_of(state);
-    let part = format!("Partial answer, {}", cancelled(state));
-    let what = match whose(state) {
-        Whose::SoFar => "Answer so far",
-        Whose::SoFarBefore => "Answer so far from the current run",
-        Whose::OfPart => &part,
-        Whose::OfFailed if answer(state).says.is_empty() => "The run failed",
-        Whose::OfFailed => "Partial answer from a run that failed",
-        Whose::Before => "Answer from the previous run",
-        Whose::Example => &example,
-        Whose::Plain => "Answer",
+    if !example.is_empty() {
+        return example;
+    }
+    let (left, place) = (left(state), crate::reduce::runs::place(state));
+    let outcome = answered(state).map(|job| &job.outcome);
+    let what = match outcome {
+        Some(None) => "Answer so far".to_owned(),
+        Some(Some(Outcome::Cancelled)) => format!("Partial answer, {}", cancelled(state)),
+        Some(Some(Outcome::Failed(_))) if answer(state).says.is_empty() => "The run failed".into(),
+        Some(Some(Outcome::Failed(_))) => "Partial answer from a run that failed".into(),
+        _ => "Answer".into(),
     };
-    let parts = [crate::reduce::runs::place(state), other_run(state)];
-    let parts = if example.is_empty() { parts } else { [None, None] };
-    parts.into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
-        true => format!("{title}: {part}"),
-        false => format!("{title}, {part}"),
-    })
+    let comma = if what.contains(',') { "," } else { "" };
+    let from = match (left, place) {
+        (false, None) => None,
+        (false, Some(place)) => Some(format!(": {place}")),
+        (true, Some(place)) => Some(format!("{comma} from {place}")),
+        (true, None) if so_far_before(state) => Some(" from the current run".into()),
+        (true, None) => Some(format!("{comma} from the previous run")),
+    };
+    let title = what + &from.unwrap_or_default();
+    let gap = if title.contains(": ") { "," } else { ":" };
+    other_run(state).map_or(title.clone(), |apart| format!("{title}{gap} {apart}"))
 }
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -386,30 +396,33 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Draws the welcome strip of the first start: the question, the run, and the next steps.
+/// Draws the welcome strip of the first start: the purpose of the program, what is shown, and the next keys, as many as fit.
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
+    let (is_running, is_example) = (state.board.running(), state.example_shown().is_some());
+    let shown = match (is_running, is_example) {
+        (true, _) => "Your own run is in progress; its answer appears below.".to_owned(),
+        (false, true) => {
+            format!("Below is a recorded example. {} runs it on this computer{}.", key("run"), takes(state))
+        }
+        (false, false) => "The answer below comes from your own run.".into(),
+    };
+    let quick = format!("{} {} a quicker run", key("menu"), key("run"));
+    let keys = [
+        format!("{} help", key("help")),
+        format!("{} all questions", key("home")),
+        format!("{} settings", key("settings")),
+        format!("{} closes this", key("back")),
+        if is_example && !is_running { quick } else { String::new() },
+    ];
+    let room = usize::from(area.width).saturating_sub(2);
+    let fits = |line: String, key: &String| {
+        if width(&line) + width(key) + 3 > room { line } else { format!("{line}{key}   ") }
+    };
     let lines = [
-        "Probity shows how far a probe can be trusted. This lab edits hidden states.".to_owned(),
-        match state.board.running() {
-            false if state.example_shown().is_some() => {
-                let (run, menu, takes) = (key("run"), key("menu"), takes(state));
-                format!("{run} starts your own run{takes}, {menu} {run} a quick one with wider intervals.")
-            }
-            true if state.example_shown().is_some() => "Your own run is in progress; its answer appears above.".into(),
-            true => "A default experiment runs on a small model; its answer appears above.".into(),
-            false if state.board.runs.len() > 1 => {
-                "The first answer came from a default experiment on a small model.".into()
-            }
-            false => "The answer above comes from a default experiment on a small model.".into(),
-        },
-        format!(
-            "{} help   {} all questions   {} settings   {} closes this",
-            key("help"),
-            key("home"),
-            key("settings"),
-            key("back")
-        ),
+        "Probity shows how far a probe of a language model can be trusted.".to_owned(),
+        shown,
+        keys.iter().filter(|key| !key.is_empty()).fold(String::new(), fits),
     ];
     for (row, text) in area.rows().zip(lines) {
         let text = fit(&text, usize::from(row.width).saturating_sub(2)).into_owned();

@@ -117,7 +117,7 @@ fn has_menu(state: &State) -> bool {
 /// True if the settings can be run, here or in the program beneath a replay.
 fn can_run(state: &State) -> bool {
     let beneath = state.replay.as_ref().is_some_and(|replay| replay.file.is_some());
-    (live(state) || beneath) && set_up(state)
+    (live(state) || beneath) && set_up(state) || live(state) && state.screen().lab_here(state).is_some()
 }
 
 fn measures(state: &State) -> bool {

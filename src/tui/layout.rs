@@ -75,11 +75,11 @@ fn divided(state: &State) -> Option<Layout> {
     };
     let is_opening_lab = shown.setup().is_some_and(|setup| setup.lab() == LABS[0].id());
     let welcome = u16::from(is_opening_lab && state.view.opening == Opening::First && !form) * WELCOME;
-    let [title, asked, answer, welcome, tabs, body, about, status] = Split::vertical([
+    let [title, welcome, asked, answer, tabs, body, about, status] = Split::vertical([
         Constraint::Length(1),
+        Constraint::Length(if rows < LOW { 0 } else { welcome }),
         Constraint::Length(question),
         Constraint::Length(answer_rows),
-        Constraint::Length(if rows < LOW { 0 } else { welcome }),
         Constraint::Length(u16::from(tabbed)),
         Constraint::Fill(1),
         Constraint::Length(if rows >= 24 { 2 } else { 1 }),

@@ -13,7 +13,8 @@ use session::shelf;
 pub struct Outside {
     /// Estimates the duration of an experiment in seconds; `None` if there is no estimate.
     pub forecast: Forecaster,
-    /// Writes a figure to files and returns their paths; existing files are handled as requested.
+    /// Writes a figure to files and returns their paths; existing files are handled as requested. Reports the numbers of files written and
+    /// to be written.
     pub export: Exporter,
     /// Changes one session if requested, then lists all, newest first.
     pub sessions: Lister,
@@ -30,7 +31,8 @@ pub type Submitter = Arc<dyn Fn() -> Result<String, Problem> + Send + Sync>;
 pub(crate) type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem> + Send + Sync>;
 pub(crate) type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send + Sync>;
 
-pub(crate) type Exporter = Arc<dyn Fn(&Export, Existing) -> Result<Exported, Problem> + Send + Sync>;
+pub(crate) type Exporter =
+    Arc<dyn Fn(&Export, Existing, &dyn Fn(usize, usize)) -> Result<Exported, Problem> + Send + Sync>;
 pub(crate) type Lister =
     Arc<dyn Fn(Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
 pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;

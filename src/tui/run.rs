@@ -26,7 +26,7 @@ use self::input::add;
 use self::link::{Feed, Link};
 use self::opened::{Over, called, error, resumed, worth_keeping};
 use self::pace::Pace;
-use super::action::{Action, Effect, ReplayControl};
+use super::action::{Action, Effect, Existing, Export, ReplayControl};
 use super::example;
 use super::memory::Memory;
 pub use super::outside::Outside;
@@ -331,11 +331,11 @@ impl App {
         }
     }
 
-    /// Closes the replay on top, but keeps the appearance and the export options chosen there.
+    /// Closes the replay on top, but keeps the appearance and the export options chosen there, and an export in progress.
     fn leave_over(&mut self) {
         let Some(over) = self.over.take() else { return };
-        let (View { theme, glyphs, export, .. }, view) = (over.state.view, &mut self.state.view);
-        (view.theme, view.glyphs, view.export) = (theme, glyphs, export);
+        let (View { theme, glyphs, export, writing, .. }, view) = (over.state.view, &mut self.state.view);
+        (view.theme, view.glyphs, view.export, view.writing) = (theme, glyphs, export, writing);
     }
 
     /// Sends a command to the engine. The first run names the recording.
@@ -367,10 +367,7 @@ impl App {
                     Done::of(Action::Relations(of, paths, found))
                 });
             }
-            Effect::Export(export, existing) => {
-                let write = self.outside.export.clone();
-                self.spawn(move || Done::of(Action::Exported(write(&export, existing))));
-            }
+            Effect::Export(export, existing) => self.export(export, existing),
             Effect::Save(document, existing) => {
                 let save = self.outside.save.clone();
                 self.spawn(move || Done::of(Action::Saved(save(&document, existing))));
@@ -437,6 +434,18 @@ impl App {
         tokio::task::spawn_blocking(move || {
             // The loop may have ended meanwhile.
             let _ = results.send(work());
+        });
+    }
+
+    /// Writes files on another thread, which reports their number as it goes.
+    fn export(&self, export: Box<Export>, existing: Existing) {
+        let (write, results) = (self.outside.export.clone(), self.results.clone());
+        self.spawn(move || {
+            let tell = |done, all| {
+                // The loop may have ended meanwhile.
+                let _ = results.send(Done::of(Action::Writing(done, all)));
+            };
+            Done::of(Action::Exported(write(&export, existing, &tell)))
         });
     }
 

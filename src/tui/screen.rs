@@ -166,6 +166,11 @@ pub trait Screen: Sync {
         None
     }
 
+    /// The lab under the cursor of a list of labs, whose experiment `run` starts.
+    fn lab_here(&self, _state: &State) -> Option<ScreenId> {
+        None
+    }
+
     fn measures(&self) -> bool {
         false
     }

@@ -18,8 +18,9 @@ use ratatui::layout::Rect;
 pub(crate) use draw::about_cursor;
 pub use draw::draw;
 pub(crate) use form::{close as close_form, group, step_group, toggle as toggle_form};
-pub(crate) use history::{History, can_redo, can_undo, remember, undo};
-pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model};
+use history::remember;
+pub(crate) use history::{History, can_redo, can_undo, quick_run, undo};
+pub(crate) use model_list::{lacks_models, models, next_run, picks_models, tick_model, ticked_models};
 pub use row::Row;
 
 use super::action::{Effect, Mouse};

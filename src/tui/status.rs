@@ -44,7 +44,11 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width).saturating_sub(counts.width() + 3);
     let (text, role) = match &state.view.toast {
         Some(toast) => (toast.clone(), Role::Title),
-        None => (under_cursor(state), Role::Dim),
+        None => match state.view.writing {
+            Some((_, 0)) => (format!("{} writing", spinner(state)), Role::Title),
+            Some((done, all)) => (format!("{} writing: {done} of {all} files done", spinner(state)), Role::Title),
+            None => (under_cursor(state), Role::Dim),
+        },
     };
     let mut lines = wrapped_clauses(&text, usize::from(area.width).saturating_sub(2), area.height.into());
     // The last row is shorter if there are counts beside it.

@@ -36,9 +36,18 @@ fn answer_of_stopped_run_is_marked_as_partial() {
         h.keys("r r");
         h.events_of(2, measured(2400, true));
         h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Cancelled, seconds: 3.0 });
-        h.keys("{ }");
+        // The partial answer stays after the cancel; the earlier run is one key away, which the screen says.
+        assert!(h.screen().contains("{ shows the run before it"), "{}", h.screen());
         assert!(h.screen().contains(said), "{}", h.screen());
-        assert!(h.screen().contains("run 2 of 2"), "{}", h.screen());
+        assert!(h.screen().contains("run 2 of 2") && !h.screen().contains("changed since"), "{}", h.screen());
+        h.keys("{");
+        assert!(!h.screen().contains(said) && h.screen().contains("run 1 of 2"), "{}", h.screen());
+        // With other settings, the answer is still named as partial.
+        h.keys("}");
+        h.focus(setup::PANE);
+        h.keys("j space");
+        let screen = h.screen();
+        assert!(screen.contains("ancelled") && screen.contains("changed since run 2"), "{screen}");
     }
 }
 
@@ -117,7 +126,7 @@ fn the_report_is_written_from_the_export_dialog_and_from_the_palette() {
             },
             _ => false,
         };
-        h.keys("x G");
+        h.keys("x k");
         assert!(h.screen().contains("report   question, answer, tables, figures (Markdown)"), "{}", h.screen());
         assert!(h.screen().contains("enter write the report"), "{}", h.screen());
         assert!(is_report(&h.keys("enter")));
@@ -144,7 +153,7 @@ fn export_writes_the_focused_figure_and_says_where() {
         [Effect::Export(export, _)] => export.options.look.style.name(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(style(&h.keys("x j space enter")), "paper");
+    assert_eq!(style(&h.keys("x g j enter enter")), "paper");
     assert_eq!(style(&h.keys("x enter")), "paper", "the last choice is kept");
     let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
     h.act(Action::Exported(Ok(Exported::Wrote(paths))));

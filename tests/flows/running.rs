@@ -63,7 +63,7 @@ fn outside() -> Outside {
         end: End::Done,
     };
     Outside {
-        export: Arc::new(|export, _| Ok(Exported::Wrote(vec![format!("/{}.png", figure_of(export).name).into()]))),
+        export: Arc::new(|export, _, _| Ok(Exported::Wrote(vec![format!("/{}.png", figure_of(export).name).into()]))),
         sessions: Arc::new(move |_| Ok(vec![session()])),
         save: Arc::new(|document, _| Ok(Saved::Wrote(document.path.clone()))),
         load: Arc::new(|path| Ok(Document { path: path.to_owned(), text: String::new() })),

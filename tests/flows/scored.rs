@@ -176,7 +176,7 @@ fn mask_cannot_be_marked_and_marks_round_trip() {
     let effects = h.keys("enter");
     let [Effect::Save(document, _)] = &effects[..] else { panic!("{effects:?}") };
     let mut other = has_scored(120, 40);
-    other.keys("t r");
+    other.keys("t m");
     other.typed("mine.jsonl");
     let effects = other.keys("enter");
     assert_eq!(effects, [Effect::Load(ID, vec!["mine.jsonl".into()])]);
@@ -207,7 +207,7 @@ fn unsaved_marks_are_confirmed_before_quitting() {
     h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
     assert!(quits(&h.keys("q")));
     // If the file read is not the user's own, this is reported.
-    h.keys("space t r");
+    h.keys("space t m");
     h.typed("mine.jsonl");
     h.keys("enter");
     h.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
@@ -241,7 +241,7 @@ fn two_annotators_are_compared_from_their_files() {
     }
     h.keys("esc");
     let broken = Document { path: "b.jsonl".into(), text: "{}\n".into() };
-    h.keys("t r");
+    h.keys("t m");
     h.typed("b.jsonl");
     h.keys("enter");
     h.act(Action::Loaded(ID, Ok(vec![broken])));
@@ -275,7 +275,7 @@ fn mask_is_chosen_rated_and_judged() {
     let open = open
         .replace("\"mask_index\":1,\"answer\":\"keys\",", "")
         .replace(",\"confidence\":4", ",\"refused\":[\"keys\"]");
-    h.keys("t r");
+    h.keys("t m");
     h.typed("round-2.jsonl");
     h.keys("enter");
     h.act(Action::Loaded(ID, Ok(vec![named("round-2.jsonl", &open)])));

@@ -29,8 +29,8 @@ pub(crate) fn write(
     board: &Board,
     session: &str,
     path: &Path,
-    options: &Options,
-    force: bool,
+    (options, force): (&Options, bool),
+    tell: &dyn Fn(usize, usize),
 ) -> Result<Vec<PathBuf>, CliError> {
     if board.runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: it contains no runs")));
@@ -43,13 +43,18 @@ pub(crate) fn write(
     made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
     let mut page = format!("# {}\n", escaped(&name_of(session)));
     let mut written = Vec::new();
-    for (k, run) in board.runs.iter().enumerate() {
+    let of = |run: &Run| if run.gone { Vec::new() } else { of_run(run, board.engine.as_ref(), false) };
+    let figures: Vec<_> = board.runs.iter().map(of).collect();
+    let (mut done, all) = (0, figures.iter().map(Vec::len).sum::<usize>() + 1);
+    for ((k, run), figures) in board.runs.iter().enumerate().zip(figures) {
         if run.gone {
             page.push_str(&format!("\n{}\n", replay::gone(k + 1)));
             continue;
         }
         let (mut pictures, mut terms) = (Vec::new(), Vec::new());
-        for (name, mut figure) in of_run(run, board.engine.as_ref(), false) {
+        for (name, mut figure) in figures {
+            tell(done, all);
+            done += 1;
             figure.provenance.entries.push(("session".into(), named(session)));
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);

@@ -9,8 +9,14 @@ use engine::board::Board;
 use session::name;
 use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved, Subject};
 
-/// Writes a figure in each of its formats, or a report, to `folder`; `existing` decides what happens to existing files.
-pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
+/// Writes a figure in each of its formats, or a report, to `folder`; `existing` decides what happens to existing files. Calls `tell` with
+/// the numbers of files written and to be written.
+pub(super) fn export(
+    wanted: &Export,
+    folder: &Path,
+    existing: Existing,
+    tell: &dyn Fn(usize, usize),
+) -> Result<Exported, Problem> {
     let Export { subject, options: ExportOptions { look, formats, folder: chosen } } = wanted;
     // An absolute path is independent of the current folder.
     let folder = folder.join(chosen);
@@ -24,7 +30,7 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
     })?;
     let figure = match subject {
         Subject::Figure(figure) => figure,
-        Subject::Report(session, board) => return write_report(wanted, (board, session), &folder, existing),
+        Subject::Report(session, board) => return write_report(wanted, (board, session), &folder, existing, tell),
     };
     let stem = name::sanitise(&figure.name);
     let file = |stem: &str, extension: &str| folder.join(format!("{stem}.{extension}"));
@@ -49,9 +55,12 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
             Problem::new(e.to_string(), path.display().to_string(), "choose a writable folder in the export dialog")
         })
     };
-    let written: Vec<Vec<PathBuf>> =
-        formats.iter().map(|format| write(file(&stem, format.extension()))).collect::<Result<_, _>>()?;
-    Ok(Exported::Wrote(written.concat()))
+    let mut written = Vec::new();
+    for (k, format) in formats.iter().enumerate() {
+        tell(k, formats.len());
+        written.extend(write(file(&stem, format.extension()))?);
+    }
+    Ok(Exported::Wrote(written))
 }
 
 fn write_report(
@@ -59,6 +68,7 @@ fn write_report(
     (board, session): (&Board, &str),
     folder: &Path,
     existing: Existing,
+    tell: &dyn Fn(usize, usize),
 ) -> Result<Exported, Problem> {
     let path = folder.join(format!("{}.md", name::sanitise(&report::name_of(session))));
     let in_the_way: Vec<PathBuf> =
@@ -68,7 +78,7 @@ fn write_report(
         Existing::Keep => free(&path),
         Existing::Ask | Existing::Replace => path,
     };
-    let written = report::write(board, session, &path, &wanted.options.look, existing == Existing::Replace);
+    let written = report::write(board, session, &path, (&wanted.options.look, existing == Existing::Replace), tell);
     written.map(Exported::Wrote).map_err(|e| {
         Problem::new(e.to_string(), path.display().to_string(), "choose a writable folder in the export dialog")
     })
@@ -138,19 +148,19 @@ mod tests {
     #[test]
     fn export_reports_full_path_and_asks_before_overwriting() {
         let folder = tempfile::tempdir().unwrap();
-        let first = wrote(export(&wanted(), folder.path(), Existing::Ask).unwrap());
+        let first = wrote(export(&wanted(), folder.path(), Existing::Ask, &|_, _| ()).unwrap());
         assert_eq!(first.len(), 3);
         assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
         std::fs::write(&first[0], "mine").unwrap();
-        let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask).unwrap() else {
+        let Exported::Exists(held, files) = export(&wanted(), folder.path(), Existing::Ask, &|_, _| ()).unwrap() else {
             panic!("the export did not ask before overwriting")
         };
         assert_eq!((*held, files), (wanted(), first.clone()));
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "the existing file is unchanged");
-        let beside = wrote(export(&wanted(), folder.path(), Existing::Keep).unwrap());
+        let beside = wrote(export(&wanted(), folder.path(), Existing::Keep, &|_, _| ()).unwrap());
         assert!(beside.iter().all(|f| !first.contains(f)));
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
-        assert_eq!(wrote(export(&wanted(), folder.path(), Existing::Replace).unwrap()), first);
+        assert_eq!(wrote(export(&wanted(), folder.path(), Existing::Replace, &|_, _| ()).unwrap()), first);
         assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
     }
 
@@ -161,16 +171,18 @@ mod tests {
         let board = session::format::Session::read(&session).unwrap().board();
         let subject = Subject::Report("agreement".into(), board);
         let wanted = Export { subject, options: ExportOptions::default() };
-        let files = wrote(export(&wanted, folder.path(), Existing::Ask).unwrap());
+        let files = wrote(export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap());
         assert_eq!(files[0], folder.path().join("agreement.md"));
         let page = std::fs::read_to_string(&files[0]).unwrap();
         assert!(page.starts_with("# agreement\n") && page.contains("**Answer.**"), "{page}");
         let figures = folder.path().join("agreement-figures");
         assert!(files.len() > 1 && files[1..].iter().all(|f| f.starts_with(&figures) && f.is_file()), "{files:?}");
-        let Exported::Exists(_, there) = export(&wanted, folder.path(), Existing::Ask).unwrap() else { panic!() };
+        let Exported::Exists(_, there) = export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap() else {
+            panic!()
+        };
         assert_eq!(there, [files[0].clone(), figures]);
-        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Replace).unwrap()), files);
-        let beside = wrote(export(&wanted, folder.path(), Existing::Keep).unwrap());
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Replace, &|_, _| ()).unwrap()), files);
+        let beside = wrote(export(&wanted, folder.path(), Existing::Keep, &|_, _| ()).unwrap());
         assert_eq!(beside[0], folder.path().join("agreement-2.md"));
     }
 
@@ -179,10 +191,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut wanted = wanted();
         wanted.options.folder = "figures/paper".into();
-        let files = wrote(export(&wanted, folder.path(), Existing::Ask).unwrap());
+        let files = wrote(export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap());
         assert!(files.iter().all(|f| f.parent() == Some(&folder.path().join("figures/paper"))), "{files:?}");
         wanted.options.folder = files[0].clone();
-        let problem = export(&wanted, folder.path(), Existing::Ask).unwrap_err();
+        let problem = export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap_err();
         assert!(problem.what.contains("folder") && problem.hint.contains("another"), "{problem}");
     }
 
@@ -193,11 +205,13 @@ mod tests {
         std::fs::write(&caption, "mine").unwrap();
         let mut wanted = wanted();
         wanted.options.formats = vec![figure::Format::Pdf];
-        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Ask).unwrap()).len(), 1);
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap()).len(), 1);
         wanted.options.look.style = Style::Paper;
-        let Exported::Exists(_, files) = export(&wanted, folder.path(), Existing::Ask).unwrap() else { panic!() };
+        let Exported::Exists(_, files) = export(&wanted, folder.path(), Existing::Ask, &|_, _| ()).unwrap() else {
+            panic!()
+        };
         assert_eq!(files, [folder.path().join("a-b.pdf"), caption.clone()]);
-        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Keep).unwrap()).len(), 2);
+        assert_eq!(wrote(export(&wanted, folder.path(), Existing::Keep, &|_, _| ()).unwrap()).len(), 2);
         assert_eq!(std::fs::read(&caption).unwrap(), b"mine");
     }
 

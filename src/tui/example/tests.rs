@@ -78,7 +78,7 @@ fn first_start_runs_nothing_and_estimates_the_duration() {
         let spec = state.setup().unwrap().spec(&state);
         reduce(&mut state, Action::Forecast(Box::new(spec), Some(200.0)));
         assert!(screen(&state).contains("r starts your own run (about 3 min)"), "{}", screen(&state));
-        assert!(screen(&state).contains("t r a quick one with wider intervals."), "{}", screen(&state));
+        assert!(screen(&state).contains("t r a quicker run"), "{}", screen(&state));
         crate::setup::typed(&mut state, "seed", "3").unwrap();
         assert!(!screen(&state).contains("about 3 min"), "the estimate was for different settings");
     }
@@ -113,8 +113,11 @@ fn first_start_shows_example_until_first_answer() {
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "the first start's experiment");
         let text = screen(&state);
         // Regression: the example's answer and titles used to be mixed with the run in progress.
-        for part in ["No answer yet: agreement on bert-mini is running", "example recorded on 2026-", "property stays"]
-        {
+        for part in [
+            "No answer yet: the run is in progress (agreement on bert-mini)",
+            "example recorded on 2026-",
+            "property stays",
+        ] {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
         assert!(!text.contains(answer) && text.matches("example recorded on 2026-").count() == 1, "{text}");

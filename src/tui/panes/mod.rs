@@ -20,6 +20,7 @@ use super::theme::Role;
 use super::{answer, bars, popups, setup, status};
 use base::Problem;
 use base::text::{fit, printable, width as text_width};
+use engine::message::Outcome;
 
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
@@ -193,6 +194,34 @@ const ASCII_FOCUS: border::Set = border::Set {
     horizontal_top: "=",
     horizontal_bottom: "=",
 };
+
+/// Draws why a pane of a lab is empty: the problem of a run that failed, or else [`why_empty`].
+pub(crate) fn nothing_yet(frame: &mut Frame, area: Rect, state: &State, what: &str) {
+    let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
+    match run.and_then(|run| run.job.outcome.as_ref()) {
+        Some(Outcome::Failed(p)) => problem(frame, area, p, state),
+        _ => message(frame, area, &why_empty(state, what), state.theme().style(Role::Dim)),
+    }
+}
+
+/// Says that a lab has none of `what` yet, and what it waits for: the stage of the run, or a key.
+pub(crate) fn why_empty(state: &State, what: &str) -> String {
+    let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
+    let key = state.keymap.short_label("run");
+    match run.map(|run| &run.job) {
+        None if state.replay.is_some() => format!("no {what} yet at this point of the recording"),
+        None => format!("no {what} yet: {key} runs these settings"),
+        Some(job) => match &job.outcome {
+            None => match &job.progress {
+                Some(progress) => format!("no {what} yet\nnow running: {}", printable(&progress.stage)),
+                None => format!("no {what} yet\nthe run is starting"),
+            },
+            Some(Outcome::Done) => format!("this run has no {what}"),
+            Some(Outcome::Failed(_)) => format!("no {what}: the run failed"),
+            Some(Outcome::Cancelled) => format!("no {what}: the run was cancelled before\n{key} runs it again"),
+        },
+    }
+}
 
 pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::heads::HEADS;
-use super::{message, pane_block};
+use super::{message, pane_block, why_empty};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
 use crate::popups;
@@ -197,9 +197,8 @@ impl Table {
         if order.is_empty() {
             let key = |name| state.keymap.short_label(name);
             let text = match filter {
-                "" if state.busy() => "rows appear with the first results".into(),
-                "" if state.replay.is_some() => "no rows yet".into(),
-                "" => format!("no rows yet: {} runs the experiment", key("run")),
+                "" if state.screen().setup().is_some() => why_empty(state, "results"),
+                "" => "no rows yet".into(),
                 _ => format!("no row matches; {} clears the filter", key("back")),
             };
             let area = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };

@@ -37,6 +37,7 @@ pub(crate) enum Choice {
     Folder,
     /// Writes the report on the session instead of the figure.
     Report,
+    Write,
 }
 
 /// Asks for the folder, then returns to the dialog.
@@ -99,11 +100,28 @@ fn short_name(apart: &[String], spec: &Spec) -> String {
     order.into_iter().map(|i| all[i].clone()).chain(rest).collect::<Vec<_>>().join("-")
 }
 
+/// The files that the dialog would write: `agreement-scores.png, .svg, .csv`.
+fn files(state: &State) -> String {
+    let name = figure_of_run(state).map_or(String::new(), |figure| printable(&figure.name).into_owned());
+    let ends: Vec<String> = state.view.export.formats.iter().map(|format| format!(".{}", format.extension())).collect();
+    let (ends, room) = (ends.join(", "), usize::from(state.view.size.0).saturating_sub(FRAME));
+    format!("{}{ends}", fit_end(&name, room.saturating_sub(ends.len())))
+}
+
+/// Opens the dialog with the cursor on the row that writes the files.
+pub(crate) fn open(state: &mut State) -> Vec<Effect> {
+    popups::pick(state, &ExportFigure, Choice::all().count() - 1)
+}
+
 impl Choice {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let styles = Style::ALL.into_iter().map(Self::Style);
         let widths = WIDTHS.into_iter().map(Self::Width);
-        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format)).chain([Self::Folder, Self::Report])
+        styles.chain(widths).chain(Format::ALL.into_iter().map(Self::Format)).chain([
+            Self::Folder,
+            Self::Report,
+            Self::Write,
+        ])
     }
 
     fn group(self) -> &'static str {
@@ -113,6 +131,7 @@ impl Choice {
             Self::Format(_) => "formats",
             Self::Folder => "folder",
             Self::Report => "report",
+            Self::Write => "",
         }
     }
 
@@ -123,7 +142,7 @@ impl Choice {
             Self::Width(None) => "usual".into(),
             Self::Width(Some(width)) => format!("{width} mm"),
             Self::Format(format) => format.extension().into(),
-            Self::Folder | Self::Report => String::new(),
+            Self::Folder | Self::Report | Self::Write => String::new(),
         }
     }
 
@@ -132,7 +151,7 @@ impl Choice {
             Self::Style(style) => options.look.style == style,
             Self::Width(width) => options.look.width == width,
             Self::Format(format) => options.formats.contains(&format),
-            Self::Folder | Self::Report => false,
+            Self::Folder | Self::Report | Self::Write => false,
         }
     }
 
@@ -150,7 +169,7 @@ impl Choice {
                 let wanted = |f: &Format| *f == format || options.formats.contains(f);
                 options.formats = Format::ALL.into_iter().filter(wanted).collect();
             }
-            Self::Folder | Self::Report => {}
+            Self::Folder | Self::Report | Self::Write => {}
         }
     }
 }
@@ -176,7 +195,8 @@ impl Picker for ExportFigure {
         match Choice::all().nth(entry) {
             Some(Choice::Folder) => "another folder",
             Some(Choice::Report) => "write the report",
-            _ => "write the files",
+            Some(Choice::Write) => "write the files",
+            _ => "choose",
         }
     }
 
@@ -185,6 +205,9 @@ impl Picker for ExportFigure {
     }
 
     fn title(&self, state: &State) -> String {
+        if let Some((done, all)) = state.view.writing {
+            return format!("Export: writing, {done} of {all} files done");
+        }
         let Some(figure) = figure_of_run(state) else { return "Export".into() };
         // A long name is cut at its start, because its end distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(FRAME);
@@ -199,6 +222,7 @@ impl Picker for ExportFigure {
             match choice {
                 Choice::Folder => format!("{} {}", pad(group, 8), folder(state)),
                 Choice::Report => format!("{} {REPORT}", pad(group, 8)),
+                Choice::Write => format!("Write {}", files(state)),
                 _ => {
                     let check = state.view.glyphs.check(choice.is_on(&state.view.export));
                     format!("{} {check} {}", pad(group, 8), choice.name())
@@ -216,10 +240,15 @@ impl Picker for ExportFigure {
                 return look::ask_from(state, &FOLDER, &now);
             }
             Some(Choice::Report) => return look::report(state),
-            _ => {}
+            Some(Choice::Write) => {}
+            Some(choice) if choice.is_on(&state.view.export) => return open(state),
+            Some(choice) => {
+                choice.toggle(&mut state.view.export);
+                return open(state);
+            }
+            None => return Vec::new(),
         }
         let Some(figure) = figure_of_run(state) else { return Vec::new() };
-        state.view.toast = Some("writing the figure".into());
         look::written(state, Subject::Figure(figure))
     }
 
@@ -266,6 +295,27 @@ mod tests {
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
 
+    /// Regression: any row used to write the files, and none said so.
+    #[test]
+    fn last_row_writes_and_the_others_are_ticked() {
+        let mut state = State::new(Start::new());
+        crate::reduce::job::run(&mut state);
+        state.screens.interventions.curves = Some(figure::samples::curves());
+        open(&mut state);
+        let name = figure_of_run(&state).unwrap().name;
+        let lines: Vec<String> = ExportFigure.lines(&state, 0).iter().map(ToString::to_string).collect();
+        assert!(lines.last().unwrap().ends_with(&format!("Write {name}.png, .svg, .csv")), "{lines:?}");
+        popup::travel(&mut state, -setup::END);
+        popup::travel(&mut state, 1);
+        assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));
+        assert_eq!(chosen(&state.view.export)[0], "paper");
+        popup::travel(&mut state, setup::END);
+        assert!(matches!(&popup::accept(&mut state)[..], [Effect::Export(..)]));
+        // Until the files are written, the dialog counts them.
+        crate::reduce::reduce(&mut state, crate::action::Action::Writing(1, 3));
+        assert!(ExportFigure.title(&state).contains("1 of 3 files"), "{}", ExportFigure.title(&state));
+    }
+
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
@@ -274,7 +324,7 @@ mod tests {
         assert!(shown(&state).contains("folder   /work"), "{}", shown(&state));
         popups::pick(&mut state, &ExportFigure, 0);
         popup::travel(&mut state, setup::END);
-        popup::travel(&mut state, -1);
+        popup::travel(&mut state, -2);
         assert!(!state.marking(), "a folder cannot be ticked");
         // Regression: enter on the folder used to write the files at once.
         assert!(popup::accept(&mut state).is_empty() && state.popup_name() == Some("export"));

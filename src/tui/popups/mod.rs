@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub(crate) use diff::{Compare, Compared, Runs};
-pub(crate) use export::{Choice, ExportFigure, named};
+pub(crate) use export::{Choice, named, open as export};
 pub(crate) use pages::{Answer, Family, Glossary, Notices, Provenance};
 pub(crate) use pickers::entries;
 pub(crate) use pickers::{Choices, Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};

@@ -19,6 +19,9 @@ use labs::setting::{Kind, Value};
 /// Width of a waiting run's models, in columns.
 const MODELS: usize = 40;
 
+/// Width of the list of ticked models, in columns.
+const TICKED: usize = 52;
+
 /// Maximum width of the text that distinguishes a waiting run from others.
 const APART: usize = 90;
 
@@ -45,7 +48,11 @@ impl Picker for Choices {
     }
 
     fn title(&self, state: &State) -> String {
-        Self::row(state).map_or(String::new(), |row| format!("{}: {}", row.label, row.help))
+        let ticked = |row: &Row| setup::ticked_models(state, TICKED).filter(|_| row.key == "models");
+        Self::row(state).map_or(String::new(), |row| match ticked(&row) {
+            Some(models) => format!("Ticked: {models}"),
+            None => format!("{}: {}", row.label, row.help),
+        })
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {

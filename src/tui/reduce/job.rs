@@ -92,9 +92,12 @@ pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -
     ask(state, Question::Experiment { generation, question })
 }
 
-/// Runs the lab's experiment. If another run is in progress, asks what to do with that one. In a replay on top of the program, continues
+/// Runs the experiment of the lab in sight or under the cursor. If another run is in progress, asks what to do with that one. In a replay on top of the program, continues
 /// the replayed session instead.
 pub fn run(state: &mut State) -> Vec<Effect> {
+    if let Some(lab) = state.screen().lab_here(state) {
+        state.show(lab);
+    }
     if let Some(file) = state.replay.as_ref().and_then(|replay| replay.file.clone()) {
         let spec = state.setup().map(|setup| Box::new(setup.spec(state)));
         return vec![Effect::ResumeSession(file, spec)];
@@ -277,6 +280,7 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
         effects.extend(screen.on_event(state, event));
     }
     if ended {
+        runs::tell_of_partial(state);
         effects.extend(next(state));
     }
     effects

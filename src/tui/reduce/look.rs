@@ -129,7 +129,7 @@ pub fn theme(state: &mut State) -> Vec<Effect> {
 
 pub fn export(state: &mut State) -> Vec<Effect> {
     if state.screen().figure(state).is_some() {
-        return popups::pick(state, &popups::ExportFigure, 0);
+        return popups::export(state);
     }
     let run = state.screen().setup().and_then(|setup| state.shown_run(setup.lab()));
     state.view.toast = Some(match run {
@@ -147,12 +147,13 @@ pub fn report(state: &mut State) -> Vec<Effect> {
     }
     let replayed = state.replay.as_ref().map(|replay| replay.name.clone());
     let name = replayed.or_else(|| state.recording.name()).unwrap_or_else(|| "session".into());
-    state.view.toast = Some("writing the report".into());
     written(state, Subject::Report(name, state.board.clone()))
 }
 
 /// Requests files of a figure or a report, with the options of the export dialog.
-pub(crate) fn written(state: &State, subject: Subject) -> Vec<Effect> {
+pub(crate) fn written(state: &mut State, subject: Subject) -> Vec<Effect> {
+    state.view.writing =
+        Some((0, if matches!(subject, Subject::Figure(_)) { state.view.export.formats.len() } else { 0 }));
     let options = state.view.export.clone();
     vec![Effect::Export(Box::new(Export { subject, options }), Existing::Ask)]
 }

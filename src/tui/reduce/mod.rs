@@ -19,7 +19,7 @@ use super::commands::{COMMANDS, Context, Entry, command_of, number_of};
 use super::key::Key;
 use super::panes::table;
 use super::popups::{self, Held, Kept};
-use super::screens::{SCREENS, screen};
+use super::screens::{SCREENS, labs, screen};
 use super::state::{Pending, Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
@@ -47,6 +47,7 @@ pub(crate) fn is_shown(action: &Action) -> bool {
             | Action::Down(_)
             | Action::Forecast(..)
             | Action::Exported(_)
+            | Action::Writing(..)
             | Action::Named(_)
             | Action::Copied(_)
             | Action::Notice(_)
@@ -95,7 +96,14 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             known.into_iter().for_each(|(_, known)| *known = seconds);
         }
         Action::Relations(of, paths, found) => screen(of).on_relations(state, &paths, found),
-        Action::Exported(Ok(done)) => exported(state, done),
+        Action::Writing(done, all) => state.view.writing = Some((done, all)),
+        Action::Exported(done) => {
+            state.view.writing = None;
+            match done {
+                Ok(done) => exported(state, done),
+                Err(problem) => state.fail(problem),
+            }
+        }
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(mut sessions)) => {
@@ -119,8 +127,7 @@ pub(crate) fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Copied(place) => state.view.toast = Some(place.into()),
         Action::Followed(seen) => followed(state, seen),
         Action::Submitted(done) => submitted(state, done),
-        Action::Exported(Err(problem))
-        | Action::Saved(Err(problem))
+        Action::Saved(Err(problem))
         | Action::Loaded(_, Err(problem))
         | Action::Named(Err(problem))
         | Action::Sessions(Err(problem)) => state.fail(problem),
@@ -272,6 +279,10 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
             )
         }
         () if command.name.starts_with("sort") => table::unsorted(state),
+        () if ["run", "home-resume"].contains(&command.name) && state.replay.is_none() => {
+            let keys: Vec<String> = labs().map(|lab| state.keymap.short_label(lab.tab().name)).collect();
+            format!("choose a lab first: {}", keys.join(", "))
+        }
         () if command.name == "later-run" && runs::shown(state).is_some() => {
             "this is the latest run of this lab".into()
         }

@@ -60,6 +60,16 @@ pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     show(state, to)
 }
 
+/// Says which run a lab shows after its run was cancelled, and how to reach the one before it.
+pub(crate) fn tell_of_partial(state: &mut State) {
+    let job = state.board.job().filter(|job| job.outcome == Some(Outcome::Cancelled));
+    let is_it = |at: usize| at > 0 && job.is_some_and(|job| all(state)[at].job.generation == job.generation);
+    if shown(state).is_some_and(is_it) {
+        let key = state.keymap.short_label("earlier-run");
+        state.view.toast = Some(format!("cancelled: its partial results are shown; {key} shows the run before it"));
+    }
+}
+
 /// Shows a run by its index, with its settings.
 pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     let run = all(state).get(place).map(|run| (run.job.generation, run.job.spec.clone()));

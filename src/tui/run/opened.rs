@@ -86,7 +86,7 @@ pub(crate) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session:
     };
     let mut state = State::new(start);
     state.view.theme = top.view.theme;
-    state.view.export = top.view.export.clone();
+    (state.view.export, state.view.writing) = (top.view.export.clone(), top.view.writing);
     let recorded = Recorded::new(Arc::new(session), 1.0);
     recorded.control().seek(end);
     (state, recorded)

@@ -5,7 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::form::{drawn, group, range};
-use super::{MARKS, PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, under_cursor, waits};
+use super::{
+    MARKS, PANE, Row, RowLine, Setup, changed, first_drawn, hidden, shown, ticked_models, under_cursor, waits,
+};
 use crate::layout::{FORM, LABEL, VALUE, inside, track};
 use crate::panes::{message, pane_block, table};
 use crate::state::{Purpose, State};
@@ -19,10 +21,12 @@ use model::offers::ALL_LABS;
 const SENTENCE: usize = 42;
 /// Minimum width of a model's name next to its uses, in columns.
 const NAME: usize = 16;
+/// Columns of a title's border, focus mark and gap.
+const FRAME: usize = 8;
 
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let form = state.here().form;
-    let title = title(state, form);
+    let title = title(state, form, area.width.into());
     let title = if form { table::titled(state, PANE, &title, area.width) } else { title };
     frame.render_widget(pane_block(state, PANE, &title), area);
     let inner = inside(area);
@@ -61,7 +65,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     }
 }
 
-fn title(state: &State, form: bool) -> String {
+/// Title of the pane or the form: the ticked models, and that a change awaits a run. In the pane, the question says so too.
+fn title(state: &State, form: bool, columns: usize) -> String {
     let run = state.keymap.short_label("run");
     let close = state.keymap.short_label("back");
     let star = if changed(state) { "*" } else { "" };
@@ -70,7 +75,13 @@ fn title(state: &State, form: bool) -> String {
         (true, false) => format!(": {run} runs them"),
         (false, _) => String::new(),
     };
-    if form { format!("All settings{star}{tail}  ({close} closes)") } else { format!("Settings{star}{tail}") }
+    let head = if form { format!("All settings{star}{tail}  ({close} closes)") } else { format!("Settings{star}") };
+    let room = columns.saturating_sub(width(&head) + FRAME);
+    match ticked_models(state, room) {
+        Some(models) => format!("{head}  {models}"),
+        None if form => head,
+        None => head + &tail,
+    }
 }
 
 fn heading(state: &State, rows: &[Row], lines: &[RowLine], next: Option<usize>) -> Line<'static> {

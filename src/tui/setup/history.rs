@@ -1,8 +1,12 @@
-//! Undo and redo of settings.
+//! Undo and redo of settings, and the quick run, which undo takes back.
 
+use super::row;
 use crate::action::Effect;
+use crate::reduce::job;
 use crate::state::State;
+use base::numbers::short;
 use labs::Spec;
+use labs::setting::Value;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
@@ -59,4 +63,29 @@ pub(crate) fn undo(state: &mut State, redo: bool) -> Vec<Effect> {
         state.view.toast = Some(text.into());
     }
     Vec::new()
+}
+
+/// Runs the experiment with these settings lowered to at most these values, after other changes; undo restores the settings.
+pub(crate) fn quick_run(state: &mut State, most: &[(&str, f64)], change: fn(&mut State)) -> Vec<Effect> {
+    let Some(setup) = state.setup().filter(|_| state.replay.is_none()) else { return Vec::new() };
+    let before = setup.spec(state);
+    change(state);
+    let mut lowered = Vec::new();
+    for (key, most) in most {
+        let Some(row) = row(state, key).filter(|row| !matches!(row.value, Value::Number(now) if now <= *most)) else {
+            continue;
+        };
+        if setup.set(state, key, Value::Number(*most)).is_ok() {
+            lowered.push(format!("{} {}", row.label.to_lowercase(), short(*most)));
+        }
+    }
+    let is_changed = setup.spec(state) != before;
+    remember(state, "quick run", before);
+    let effects = job::run(state);
+    if is_changed && effects.iter().any(|effect| matches!(effect, Effect::Send(_))) {
+        let (undo, with) = (state.keymap.short_label("undo-setup"), lowered.join(", "));
+        let with = if with.is_empty() { with } else { format!(" ({with})") };
+        state.view.toast = Some(format!("quick run{with}: wider intervals; {undo} brings your settings back"));
+    }
+    effects
 }

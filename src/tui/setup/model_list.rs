@@ -3,8 +3,11 @@
 use super::{row, toggle};
 use crate::action::Effect;
 use crate::state::State;
-use base::text::printable;
+use base::text::{brief_name, printable, width};
 use labs::setting::{Kind, Value};
+
+/// Width of the number of names that are omitted, in columns.
+const MORE: usize = 5;
 
 fn lab_title(state: &State) -> &'static str {
     state.setup().map_or("lab", |setup| labs::by_id(setup.lab()).title())
@@ -31,6 +34,26 @@ pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
         Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
         _ => state.board.models.iter().map(|m| (m.name.clone(), false)).collect(),
     }
+}
+
+/// Formats the number of ticked models, and their names as far as they fit into `room` columns: `3/16 models: bert-mini, +2`; `None`
+/// if the lab has no checkboxes.
+pub(crate) fn ticked_models(state: &State, room: usize) -> Option<String> {
+    let all = models(state);
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(name, _)| name.as_str()).collect();
+    let mut text = format!("{}/{} models", on.len(), all.len());
+    for (k, name) in on.iter().enumerate() {
+        let gap = if k == 0 { ": " } else { ", " };
+        let (name, left) = (brief_name(name, &names), on.len() - k);
+        let end = if left == 1 { 0 } else { MORE };
+        if width(&text) + gap.len() + width(&name) + end > room {
+            text.push_str(&if k == 0 { String::new() } else { format!(", +{left}") });
+            break;
+        }
+        text.push_str(&format!("{gap}{}", printable(&name)));
+    }
+    picks_models(state).then_some(text)
 }
 
 /// Toggles a model for the lab's next run, and reports the change.

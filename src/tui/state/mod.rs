@@ -86,6 +86,8 @@ pub struct View {
     pub popup: Option<Popup>,
     pub entry: Option<TextEntry>,
     pub(crate) export: ExportOptions,
+    /// Numbers of files written and to be written by the export in progress; the second is 0 until known.
+    pub(crate) writing: Option<(usize, usize)>,
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
@@ -242,6 +244,7 @@ impl State {
             popup: None,
             entry: None,
             export: ExportOptions::default(),
+            writing: None,
             glyphs,
             theme: 0,
             forecasts: Vec::new(),

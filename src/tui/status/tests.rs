@@ -259,7 +259,7 @@ fn typed_text_has_priority_over_the_hint() {
 #[test]
 fn dialog_footer_describes_enter() {
     let mut state = state(120);
-    crate::popups::pick(&mut state, &crate::popups::ExportFigure, 0);
+    crate::popups::export(&mut state);
     let words: Vec<&str> = items(&state, 100).iter().map(|item| item.word).collect();
     assert!(words.contains(&"write the files") && !words.contains(&"ok"), "{words:?}");
 }

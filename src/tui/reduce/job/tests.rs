@@ -430,7 +430,7 @@ fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     keys(&mut state, "r");
     assert!(drawn(&state).contains("Answer so far: run 2 of 2, seed 7"), "{}", drawn(&state));
     seed(&mut state, 8);
-    assert!(drawn(&state).contains("Answer so far from the current run: run 2 of 2, seed 7"), "{}", drawn(&state));
+    assert!(drawn(&state).contains("Answer so far from run 2 of 2: seed 7"), "{}", drawn(&state));
 }
 
 #[test]

@@ -94,3 +94,41 @@ fn enter_opens_the_number_under_the_cursor_and_digits_type_there() {
         keys(&mut state, "u");
     }
 }
+
+/// Regression: `t r` was silent in three of the four labs, and `r` on Home's list of labs ran nothing.
+#[test]
+fn every_menu_entry_answers_and_every_lab_has_a_quick_run() {
+    for screen in SCREENS {
+        for entry in screen.menu() {
+            let mut state = state();
+            state.show(screen.id());
+            let before = seen(&state);
+            let effects = keys(&mut state, &format!("t {}", entry.keys[0]));
+            assert!(!effects.is_empty() || seen(&state) != before, "{} in {}", entry.name, screen.title());
+        }
+    }
+    for screen in labs() {
+        let mut state = state();
+        state.show(screen.id());
+        let before = screen.setup().unwrap().spec(&state);
+        let effects = keys(&mut state, "t r");
+        assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { .. })), "{}", screen.title());
+        assert!(state.view.toast.as_deref().unwrap().starts_with("quick run"), "{:?}", state.view.toast);
+        assert_ne!(screen.setup().unwrap().spec(&state), before);
+        keys(&mut state, "u");
+        assert_eq!(screen.setup().unwrap().spec(&state), before, "undo takes all of it back");
+    }
+}
+
+#[test]
+fn home_runs_the_lab_under_the_cursor_and_elsewhere_names_the_keys() {
+    let mut state = state();
+    keys(&mut state, "0");
+    state.focus_on(state.screen().first());
+    let labs: Vec<_> = labs().map(|lab| lab.id()).collect();
+    let effects = keys(&mut state, "j r");
+    assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { .. })));
+    assert_eq!(state.view.screen, labs[1]);
+    keys(&mut state, "0 tab tab r");
+    assert!(state.view.toast.as_deref().unwrap().contains("choose a lab first: 1, 2, 3, 4"), "{:?}", state.view.toast);
+}

@@ -135,16 +135,17 @@ fn a_sorted_list_says_which_rows_stay_last() {
 #[test]
 fn the_ends_of_a_popup_are_one_key_away() {
     let mut state = state();
-    popups::pick(&mut state, &popups::ExportFigure, 0);
+    popups::export(&mut state);
     let last = popups::last(&state);
     let at = |state: &State| match state.view.popup {
         Some(Popup::Pick { selected, .. }) => selected,
         _ => usize::MAX,
     };
-    keys(&mut state, "G");
-    assert_eq!(at(&state), last);
+    assert_eq!(at(&state), last, "the dialog opens on the row that writes the files");
     keys(&mut state, "g");
     assert_eq!(at(&state), 0);
+    keys(&mut state, "G");
+    assert_eq!(at(&state), last);
 }
 
 /// Regression: the screen used to show "No answer yet" while the session was being read.
@@ -286,7 +287,7 @@ fn explanations_on_the_screen_have_no_marks_of_code() {
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {
         let mut state = state();
-        popups::pick(&mut state, &popups::ExportFigure, 0);
+        popups::export(&mut state);
         assert!(drawn(&state, columns, rows).contains("/ filter"), "{}", drawn(&state, columns, rows));
         keys(&mut state, "/ p d f");
         let text = drawn(&state, columns, rows);

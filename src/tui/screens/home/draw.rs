@@ -16,6 +16,8 @@ use labs::LabId;
 use session::shelf::Recorded;
 
 const NAME: usize = 14;
+/// Columns of the model list's border, focus mark and filter key.
+const TITLE: usize = 18;
 /// Column heading for a session's last finished run, with a shorter form for narrow screens.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Width of a session's date and time, in columns.
@@ -81,9 +83,8 @@ fn end(session: &Recorded) -> String {
 
 /// Draws the available models, marking those selected for the lab's next run.
 pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
-    let of_run = format!("Models of {}", setup::next_run(state));
-    let title = if setup::picks_models(state) { &of_run } else { MODELS.0 };
-    let title = table::titled(state, MODELS, title, area.width);
+    let title = setup::ticked_models(state, usize::from(area.width).saturating_sub(TITLE));
+    let title = table::titled(state, MODELS, title.as_deref().unwrap_or(MODELS.0), area.width);
     frame.render_widget(pane_block(state, MODELS, &title), area);
     let inner = inside(area);
     let all = super::models(state);

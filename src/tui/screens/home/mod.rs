@@ -228,6 +228,33 @@ impl Screen for Home {
         (listing(state, pane).len > 0).then(|| take(state))
     }
 
+    fn about(&self, state: &State, pane: Pane) -> String {
+        let key = |name| state.keymap.short_label(name);
+        match pane {
+            LABS if self.lab_here(state).is_some() => {
+                format!("{} opens this lab; {} runs its experiment.", key("open"), key("run"))
+            }
+            LABS => format!("{} opens this screen.", key("open")),
+            SESSIONS if session_here(state).is_some() => format!(
+                "{} goes on from the last run of this session; {} shows the session again.",
+                key("home-resume"),
+                key("open")
+            ),
+            MODELS if setup::picks_models(state) => format!(
+                "{} ticks the model for {}; {} opens its page.",
+                key("select"),
+                setup::next_run(state),
+                key("open")
+            ),
+            _ => String::new(),
+        }
+    }
+
+    fn lab_here(&self, state: &State) -> Option<ScreenId> {
+        let (screen, _) = answering().nth(state.place(ID).scrolled(LABS)).filter(|_| state.focused(LABS))?;
+        screen.setup().map(|_| screen.id())
+    }
+
     fn ticks(&self, state: &State) -> Option<fn(&mut State) -> Vec<Effect>> {
         can_tick(state).then_some(tick)
     }

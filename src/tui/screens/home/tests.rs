@@ -178,6 +178,7 @@ fn the_present_session_is_said_to_be_listed_later() {
     };
     assert!(text(&state).contains("no session has been saved yet"), "nothing ran: {}", text(&state));
     crate::reduce::job::run(&mut state);
+    show(&mut state);
     assert!(text(&state).contains("this session is listed here after the program ends"), "{}", text(&state));
 }
 

@@ -9,16 +9,15 @@ use super::measured::{
     readout as measured, results, same, without,
 };
 use super::methods::intervals;
-use super::{BEHAVIOUR, CURVES, DISTANCE, ran, run, view};
+use super::{BEHAVIOUR, CURVES, DISTANCE, ran, view};
 use crate::layout::inside;
-use crate::panes::{message, pane_block, problem};
+use crate::panes::{message, nothing_yet, pane_block};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
-use base::numbers::{about, decimals, percent, probability, score, short};
+use base::numbers::{decimals, percent, probability, score, short};
 use base::text::{fit, last_part, printable, width, wrapped_clauses};
-use engine::message::Outcome;
 use figure::layers::{Count, grouped};
 use labs::interval::beside;
 use labs::interventions::answer::{chosen_range, oracle_name};
@@ -374,39 +373,20 @@ pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
 }
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
-    let dim = state.theme().style(Role::Dim);
-    let key = |id| state.keymap.label(id);
     let method = title(state);
-    let text = match run(state) {
-        None if state.replay.is_some() => "Up to this point, the recording contains no run of this lab.".into(),
-        None => format!("Not run yet: {} runs this experiment.", key("run")),
-        Some(job) => match &job.outcome {
-            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
-            _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {
-                format!(
-                    "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs them",
-                    key("menu"),
-                    key("methods"),
-                    key("popup-select"),
-                    key("run")
-                )
-            }
-            Some(Outcome::Cancelled) => {
-                format!("Cancelled before the first result of {method}; {} runs it again.", key("run"))
-            }
-            Some(Outcome::Done) => {
-                format!("{method} has no result under the {} oracle in this run", view(state).oracle)
-            }
-            None => match &job.progress {
-                Some(progress) => {
-                    let left = progress.left.map_or(String::new(), |t| format!(" The run takes {} more.", about(t)));
-                    format!("{method}: no result yet.{left}")
-                }
-                None => "the experiment is starting".into(),
-            },
-        },
-    };
-    message(frame, area, &text, dim);
+    let is_in = |spec: &labs::interventions::Spec| spec.methods.iter().any(|m| m.name == view(state).method);
+    if ran(state).is_none_or(is_in) {
+        return nothing_yet(frame, area, state, &format!("scores of {method} under the {} oracle", view(state).oracle));
+    }
+    let key = |id| state.keymap.label(id);
+    let text = format!(
+        "{method} is not in this run.\n{} {} lists all methods, {} ticks one, {} runs them",
+        key("menu"),
+        key("methods"),
+        key("popup-select"),
+        key("run")
+    );
+    message(frame, area, &text, state.theme().style(Role::Dim));
 }
 
 #[cfg(test)]

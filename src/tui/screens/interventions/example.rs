@@ -10,7 +10,7 @@ use super::methods::is_run;
 use super::{EXAMPLE, ask_point, own, view, view_mut};
 use crate::action::Effect;
 use crate::layout::inside;
-use crate::panes::{message, pane_block};
+use crate::panes::{nothing_yet, pane_block};
 use crate::reduce::job;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
@@ -24,12 +24,7 @@ use labs::{LabId, Tagged};
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(example) = example(state) else {
         frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
-        let text = if state.board.running() {
-            "One sentence before and after the edit, once a probe is trained."
-        } else {
-            "no example yet"
-        };
-        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+        return nothing_yet(frame, inside(area), state, "example sentence");
     };
     let v = &example.value;
     let waiting = if awaiting_point(state) { " …" } else { "" };

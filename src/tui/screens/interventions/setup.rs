@@ -3,7 +3,6 @@
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
 use super::{ask_point, methods, own, picker, ran, settle, view, view_mut};
 use crate::action::Effect;
-use crate::reduce::job;
 use crate::setup::{self, Row, Setup, known, turn};
 use crate::state::State;
 use base::numbers::{percent, short};
@@ -280,24 +279,16 @@ pub(crate) fn follow_point(state: &mut State, point: &PointQuestion) {
     }
 }
 
-/// Methods and maximum number of training runs of a quick run. Attacks and further training runs take most of the time of a run.
-const QUICK: (&[&str], usize) = (&["alterrep", "inlp", "identity", "random"], 3);
+/// Methods of a quick run. Attacks and further training runs take most of the time of a run.
+const QUICK: &[&str] = &["alterrep", "inlp", "identity", "random"];
 
 /// Runs the experiment with fewer methods and training runs; undo restores the settings.
 pub(super) fn quick_run(state: &mut State) -> Vec<Effect> {
-    let before = state.setup().map(|setup| setup.spec(state));
-    let spec = &mut view_mut(state).spec;
-    let (methods, runs) = QUICK;
-    if spec.methods.iter().any(|m| methods.contains(&&*m.name)) {
-        spec.methods.retain(|m| methods.contains(&&*m.name));
-    }
-    spec.probe.replicates = spec.probe.replicates.min(runs);
-    settle(view_mut(state));
-    before.into_iter().for_each(|before| setup::remember(state, "quick run", before));
-    let effects = job::run(state);
-    if effects.iter().any(|e| matches!(e, Effect::Send(_))) {
-        let undo = state.keymap.short_label("undo-setup");
-        state.view.toast = Some(format!("quick run: wider intervals, fewer methods; {undo} brings the settings back"));
-    }
-    effects
+    setup::quick_run(state, &[("probe.replicates", 3.0)], |state| {
+        let spec = &mut view_mut(state).spec;
+        if spec.methods.iter().any(|m| QUICK.contains(&&*m.name)) {
+            spec.methods.retain(|m| QUICK.contains(&&*m.name));
+        }
+        settle(view_mut(state));
+    })
 }

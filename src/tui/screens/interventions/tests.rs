@@ -397,19 +397,19 @@ fn empty_panes_give_a_reason() {
     let mut state = state();
     state.view.size = (140, 45);
     let text = drawn(&state);
-    for part in ["r runs this experiment", "no example yet"] {
+    for part in ["r runs these settings", "no example sentence yet"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     job::run(&mut state);
     state.focus_on(CURVES);
-    assert!(drawn(&state).contains("the experiment is starting"));
+    assert!(drawn(&state).contains("the run is starting"));
     let ended = |state: &State, outcome| {
         let mut state = state.clone();
         state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
         drawn(&state)
     };
-    assert!(ended(&state, Outcome::Cancelled).contains("Cancelled before the first"));
-    assert!(ended(&state, Outcome::Done).contains("has no result under"));
+    assert!(ended(&state, Outcome::Cancelled).contains("the run was cancelled before"));
+    assert!(ended(&state, Outcome::Done).contains("this run has no scores of PGD under the"));
     let problem = base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
 }

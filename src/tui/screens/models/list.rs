@@ -17,11 +17,15 @@ use model::offers::ALL_LABS;
 /// Minimum width of a name with its checkbox, and width of the text beside it, in columns.
 const NAME: usize = 24;
 const FACTS: usize = 32;
+/// Columns of the border, the focus mark and the filter key in the title.
+const TITLE: usize = 18;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let selects = format!("Models: {} selects for {}", state.keymap.label("select-model"), setup::next_run(state));
-    let title = if setup::picks_models(state) { &selects } else { "Models" };
+    let ticks = format!("  ({} ticks)", state.keymap.label("select-model"));
+    let room = usize::from(area.width).saturating_sub(TITLE + width(&ticks));
+    let ticked = setup::ticked_models(state, room).map(|ticked| ticked + &ticks);
+    let title = ticked.as_deref().unwrap_or("Models");
     let title = table::titled(state, LIST, title, area.width);
     frame.render_widget(block(state, &title, state.focused(LIST)), area);
     let inner = inside(area);

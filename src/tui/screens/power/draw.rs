@@ -4,15 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{BY_SIZE, KNOWN, MARGINS, NOISE, RECOMMENDED, SEQUENTIAL, SHORTFALL, VERDICT, results, run, view, words};
+use super::{BY_SIZE, KNOWN, MARGINS, NOISE, RECOMMENDED, SEQUENTIAL, SHORTFALL, VERDICT, results, view, words};
 use crate::layout::inside;
-use crate::panes::{message, pane_block, problem};
+use crate::panes::{message, nothing_yet, pane_block};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
 use base::text::{fit, printable};
-use engine::message::Outcome;
 use figure::Figure;
 use figure::layers::grouped;
 use labs::power::spec::in_words;
@@ -29,7 +28,7 @@ fn chart(
     let room = usize::from(area.width.saturating_sub(6));
     frame.render_widget(pane_block(state, pane, &fit(&printable(title), room)), area);
     let inner = inside(area);
-    let Some(figure) = figure else { return nothing(frame, inner, state) };
+    let Some(figure) = figure else { return nothing_yet(frame, inner, state, "comparison") };
     let lines = u16::from(inner.height >= 7 && below.is_some());
     let widget = Chart::new(figure, state);
     frame.render_widget(widget, Rect { height: inner.height - lines, ..inner });
@@ -128,7 +127,7 @@ pub(crate) fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     let beside = !table.is_empty() && usize::from(inner.width) >= words::TABLE + 44;
     let mut lines = words::lines(state, usize::from(inner.width), if beside { table.len() } else { 0 });
     if lines.is_empty() {
-        return nothing(frame, inner, state);
+        return nothing_yet(frame, inner, state, "comparison");
     }
     if !beside {
         lines.extend(table.iter().map(|(role, line)| (*role, format!(" {line}"))));
@@ -155,18 +154,4 @@ fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize,
         let text = fit(&text, usize::from(row.width)).into_owned();
         frame.render_widget(Line::from(Span::styled(text, state.theme().style(role))), row);
     }
-}
-
-fn nothing(frame: &mut Frame, area: Rect, state: &State) {
-    let text = match run(state) {
-        None if state.replay.is_some() => "no run has started yet in this replay".to_owned(),
-        None => format!("{} runs the comparison", state.keymap.label("run")),
-        Some(job) => match &job.outcome {
-            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
-            Some(Outcome::Cancelled) => "cancelled before the first comparison".into(),
-            Some(Outcome::Done) => "this run has no result for this pane".into(),
-            None => job.progress.as_ref().map_or("the comparison is starting".into(), |p| p.stage.clone()),
-        },
-    };
-    message(frame, area, &text, state.theme().style(Role::Dim));
 }

@@ -124,6 +124,8 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "quick-power", "quick run", "A first look with wider intervals: at most 256 training sentences per class and 3 seeds.",
+        ["r"], None, live => |s| crate::setup::quick_run(s, &[("task.sizes", 256.0), ("training.seeds", 3.0)], |_| ());
     "swap", "swap sides", "Swaps the two sides.",
         ["x"], None, live => swap;
     "studies", "studies of the paper", "Sets up one of the studies of Zhu et al. (2022).",

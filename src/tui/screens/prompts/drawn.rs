@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::{ledger, ran, relation, results, rule, run, view};
 use crate::layout::inside;
-use crate::panes::{message, pane_block};
+use crate::panes::{message, pane_block, why_empty};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
@@ -151,6 +151,7 @@ fn waits_for_all(state: &State) -> String {
         Some(Some(Outcome::Cancelled)) => {
             format!("Cancelled at {done} of {all} relations; {key} runs it again.")
         }
+        Some(None) if all == 0 => why_empty(state, "scores"),
         Some(None) => {
             let left = job.and_then(|job| job.progress.as_ref()?.left);
             let left = left.map_or(String::new(), |t| format!(", {}", about(t)));

@@ -137,6 +137,8 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 };
 
 static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "quick-prompts", "quick run", "A first look with wider intervals: at most 20 facts per relation and one name per subject.",
+        ["r"], None, live => |s| crate::setup::quick_run(s, &[("data.instances", 20.0), ("data.mentions", 1.0)], |_| ());
     "measure", "next measure",
         "Shows the next measure in the list: for relations the gap (also held out or by chance) and others; for prompts P@1, P@k or MRR.",
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;

@@ -6,36 +6,20 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::measures::Spread;
-use super::{ID, RELATIONS, results, run, view};
+use super::{ID, RELATIONS, results, view};
 use crate::layout::inside;
 use crate::panes::table::{Row, Table};
-use crate::panes::{message, pane_block, problem};
+use crate::panes::{nothing_yet, pane_block};
 use crate::state::State;
-use crate::theme::Role;
 use base::text::printable;
-use engine::message::Outcome;
 use labs::prompts::finding::RelationFinding;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let all = &results(state).relations;
     let inner = inside(area);
     if all.is_empty() {
-        let dim = state.theme().style(Role::Dim);
         frame.render_widget(pane_block(state, RELATIONS, "Relations"), area);
-        let text = match run(state) {
-            None if state.replay.is_some() => "no run has started yet in this replay".into(),
-            None => format!("{} runs the models; relations then appear here", state.keymap.label("run")),
-            Some(job) => match &job.outcome {
-                Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),
-                Some(Outcome::Cancelled) => "cancelled before the first relation".into(),
-                Some(Outcome::Done) => "no relation can be tested".into(),
-                None => match &job.progress {
-                    Some(progress) => progress.stage.clone(),
-                    None => "the models are loading".into(),
-                },
-            },
-        };
-        return message(frame, inner, &text, dim);
+        return nothing_yet(frame, inner, state, "relations");
     }
     let of = results(state).data.as_ref().map_or(all.len(), |d| d.value.relations.len());
     let name = if all.len() < of { format!("Relations, {of} in all") } else { "Relations".to_owned() };

@@ -5,7 +5,7 @@ use super::heat::{self, Beside};
 use super::sentences::{self, Filter, PERTURBATIONS};
 use super::{ID, SENTENCES, Shown, another_sentence, ask, heads, results, shown, typed, view, view_mut};
 use crate::action::Effect;
-use crate::commands::{Context, Entry, always, rows};
+use crate::commands::{Context, Entry, always, live, rows};
 use crate::setup;
 use crate::state::State;
 use labs::saliency::question::Question as Asked;
@@ -37,6 +37,8 @@ pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 };
 
 pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
+    "quick-saliency", "quick run", "A first look with wider intervals: at most 150 sentences.",
+        ["r"], None, live => |s| crate::setup::quick_run(s, &[("data.inputs", 150.0)], |_| ());
     "right-or-wrong", "right or wrong", "Lists only the sentences that the model gets right, then only those that it gets wrong, then all.",
         ["c"], None, |s| !results(s).sentences.is_empty() => next_right;
     "dimension", "next dimension", "Lists only the sentences of the next dimension; after the last dimension, lists all.",
@@ -69,8 +71,8 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["k"], None, marking => annotate::choose_mask;
     "save-marks", "save marks", "Saves the marks as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
-    "open-marks", "open marks", "Opens saved marks to continue with them.", ["r"], None, always => annotate::open;
-    "annotators", "compare annotators", "Compares the files of two or more annotators: their agreement, and the masks and rationales that pass.",
+    "open-marks", "open marks", "Opens saved marks to continue with them.", ["m"], None, always => annotate::open;
+    "annotators", "compare annotators", "Compares the files of two or more annotators: their agreement, and which masks and rationales reach the thresholds.",
         ["2"], None, always => annotate::compare;
 };
 

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{results, view};
 use crate::layout::inside;
-use crate::panes::{message, pane_block};
+use crate::panes::{message, pane_block, why_empty};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
@@ -29,7 +29,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let Some(figure) = &view(state).curve else {
         frame.render_widget(pane_block(state, pane, pane.0), area);
         let text = match results(state).sentences.is_empty() {
-            true => "Not run yet.".to_owned(),
+            true => why_empty(state, "scores"),
             false => "Appears once all sentences have been scored.".to_owned(),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));

@@ -10,7 +10,7 @@ use ratatui::style::Modifier;
 use super::{HEADS, Shown, heat, results, shown, view};
 use crate::action::Mouse;
 use crate::layout::{inside, scrolled};
-use crate::panes::{message, pane_block};
+use crate::panes::{message, pane_block, why_empty};
 use crate::state::{State, moved};
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
@@ -95,7 +95,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let key = state.keymap.label("heads");
         let text = match heat::pointed(state) {
             Some(_) => format!("{key} shows where every head of the model\nattends in this sentence"),
-            None => "no sentence in view".to_owned(),
+            None => why_empty(state, "sentences"),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };

@@ -9,7 +9,7 @@ use super::annotate::{self, marks};
 use super::sentences::kind_in_full;
 use super::{HEATMAP, Shown, results, run, shown, typed, view};
 use crate::layout::inside;
-use crate::panes::{message, pane_block, problem};
+use crate::panes::{message, nothing_yet, pane_block};
 use crate::reduce::job;
 use crate::state::{State, moved};
 use crate::theme::Role;
@@ -415,10 +415,9 @@ fn rounded(score: f32) -> f64 {
 }
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
-    let text = match run(state).map(|job| &job.outcome) {
-        Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),
-        None => "no sentence has been processed yet".to_owned(),
-        Some(_) => format!("no sentence in view\n{} types one", state.keymap.label("own-sentence")),
-    };
+    if results(state).sentences.is_empty() {
+        return nothing_yet(frame, area, state, "sentences");
+    }
+    let text = format!("no sentence in view\n{} types one", state.keymap.label("own-sentence"));
     message(frame, area, &text, state.theme().style(Role::Dim));
 }

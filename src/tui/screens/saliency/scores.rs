@@ -7,7 +7,7 @@ use super::sentences::kind_in_full;
 use super::{ID, results, table_of, view};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
-use crate::panes::{message, pane_block};
+use crate::panes::{message, pane_block, why_empty};
 use crate::screen::Pane;
 use crate::state::State;
 use crate::theme::Role;
@@ -292,10 +292,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(pane_block(state, pane, &fit(&printable(title), room)), area);
     if laid.rows.is_empty() {
         let text = match results(state).sentences.is_empty() {
-            true => "Not run yet.",
-            false => "Appears once all sentences have been scored.",
+            true => why_empty(state, "scores"),
+            false => "Appears once all sentences have been scored.".into(),
         };
-        return message(frame, inner, text, state.theme().style(Role::Dim));
+        return message(frame, inner, &text, state.theme().style(Role::Dim));
     }
     let listing = Listing { len: laid.rows.len(), cursor: state.place(ID).scrolled(pane) };
     listing.draw(frame, inner, state, &laid.header, |k| laid.rows[k].clone());

@@ -5,14 +5,13 @@ use std::rc::Rc;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{ID, SENTENCES, results, run, view};
+use super::{ID, SENTENCES, results, view};
 use crate::layout::inside;
 use crate::panes::table::{Row, Table};
-use crate::panes::{message, pane_block, problem};
+use crate::panes::{message, nothing_yet, pane_block};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::text::printable;
-use engine::message::Outcome;
 use labs::saliency::finding::{Sample, SentenceFinding};
 
 /// Minimum width of a sentence in the list, in columns, and maximum number of partners whose answers are next to it.
@@ -157,19 +156,9 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
-    let dim = state.theme().style(Role::Dim);
-    let text = match run(state) {
-        _ if !results(state).sentences.is_empty() => {
-            format!("No sentence matches; {} changes the filter.", state.keymap.short_label("menu"))
-        }
-        None if state.replay.is_some() => "no run has started yet in this replay".into(),
-        None => format!("{} runs the models; sentences then appear here", state.keymap.label("run")),
-        Some(job) => match &job.outcome {
-            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
-            Some(Outcome::Cancelled) => "cancelled before the first sentence".into(),
-            Some(Outcome::Done) => "the data contain no sentence".into(),
-            None => job.progress.as_ref().map_or("the models are loading".into(), |p| p.stage.clone()),
-        },
-    };
-    message(frame, area, &text, dim);
+    if results(state).sentences.is_empty() {
+        return nothing_yet(frame, area, state, "sentences");
+    }
+    let text = format!("No sentence matches; {} changes the filter.", state.keymap.short_label("menu"));
+    message(frame, area, &text, state.theme().style(Role::Dim));
 }

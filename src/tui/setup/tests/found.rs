@@ -73,3 +73,20 @@ fn long_values_keep_their_start_and_paths_their_end() {
     assert_eq!(shown(&row(Kind::Choice(Vec::new()), "Mean difference (not run)")), "Mean differ…");
     assert_eq!(shown(&row(Kind::File("none"), "/far/away/data.tsv")), "…ay/data.tsv");
 }
+
+/// Regression: ticked models below the end of the list could not be seen.
+#[test]
+fn titles_count_and_name_the_ticked_models() {
+    for form in [false, true] {
+        for size in [(120, 40), (80, 24)] {
+            let mut state = state();
+            state.view.size = size;
+            state.here_mut().form = form;
+            tick_model(&mut state, "gpt2-mini");
+            let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+            terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+            let text = terminal.backend().to_string();
+            assert!(text.contains("2/2 models: bert-mini"), "{text}");
+        }
+    }
+}
