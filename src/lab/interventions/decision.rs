@@ -56,7 +56,7 @@ struct Decision {
 /// The decisions for one goal on all models.
 pub(crate) struct OfGoal {
     pub goal: Goal,
-    /// `No: none of the 3 methods that set a value both sets it and keeps the attractor number`.
+    /// `No: none of 3 methods both sets a value and keeps the attractor number`.
     pub clause: String,
     /// True if the clause names the most reliable method.
     pub of_best: bool,
@@ -87,17 +87,13 @@ pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (
     let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
     let floors: Vec<f64> = judged.filter_map(|o| constant_answer(results, o)).filter(|floor| *floor > bar).collect();
     let needs = match floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max)) {
-        None => format!("completeness C and selectivity S of at least {}", score(bar)),
+        None => format!("C and S of at least {}", score(bar)),
         Some((least, most)) => {
             let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
-            let most = score(most);
-            format!(
-                "completeness C of at least {}, selectivity S above {least}{most}, that of a constant answer",
-                score(bar)
-            )
+            format!("C of at least {}, S above {least}{}, that of a constant answer", score(bar), score(most))
         }
     };
-    (out, format!("Required by the {}: {needs}.", oracle_name(oracle)))
+    (out, format!("Required ({}): {needs}.", oracle_name(oracle)))
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.
@@ -142,11 +138,11 @@ fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), g
         None => find(Verdict::Undecided).or_else(|| match all.as_slice() {
             [only] => Some(only.clone()),
             all => {
-                let (aim, does) = match goal {
-                    Goal::Counterfactual => ("set a value", "sets it"),
-                    Goal::Nullifying => ("remove it", "removes it"),
+                let does = match goal {
+                    Goal::Counterfactual => "sets a value",
+                    Goal::Nullifying => "removes it",
                 };
-                let why = format!("none of the {} methods that {aim} both {does} and keeps {kept}", all.len());
+                let why = format!("none of {} methods both {does} and keeps {kept}", all.len());
                 Some(Decision { verdict: Verdict::No, why, of_best: false })
             }
         }),

@@ -1,5 +1,6 @@
 //! Picks the figure requested on a command line from its name, model, methods and oracle.
 
+use super::answer::oracle_name;
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
 use super::map::Score;
@@ -80,7 +81,10 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!("{name} shows {methods} under the {} oracle, but the session has no such points", figure.oracle)
+            format!(
+                "{name} shows {methods} under the {}, but the session has no such points",
+                oracle_name(figure.oracle)
+            )
         });
     }
     if name == "lens" {
@@ -90,7 +94,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("the session has no points for model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points for model {model} with the {}", oracle_name(oracle));
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }
@@ -126,8 +130,9 @@ pub fn pick(
         let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
         return drawn.ok_or_else(|| {
             format!(
-                "no map of {} on {model} with the {oracle} oracle was computed; a spec requests it with [map]",
-                titles.join(", ")
+                "no map of {} on {model} with the {} was computed; a spec requests it with [map]",
+                titles.join(", "),
+                oracle_name(oracle)
             )
         });
     }

@@ -384,7 +384,7 @@ fn oracle_layer() -> Setting<Spec> {
 }
 
 fn oracle_names(oracles: &[OracleKind]) -> String {
-    oracles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+    oracles.iter().map(|oracle| oracle.title()).collect::<Vec<_>>().join(" + ")
 }
 
 fn oracles() -> Setting<Spec> {

@@ -38,10 +38,11 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let done = results.relations.iter().filter(|r| r.is_final).count();
     let all = results.data.as_ref().map_or(done, |d| d.value.relations.len());
     if results.summaries.is_empty() {
-        return Answer::new(so_far(results, done, all), Vec::new());
+        return Answer::new(so_far(results, done, all), Vec::new(), Vec::new());
     }
     let part = if done < all { format!(", {done} of {all} relations so far") } else { String::new() };
-    let says = [decides(results, &part), averaged(results), unstable(results), stability(results)];
+    let says = [matters(results, &part), averaged(results), reordered(results)];
+    let details = [decides(results), unstable(results), stability(results)];
     let mut doubts: Vec<String> =
         few(done, ENOUGH, "relations", &[(5, "92.9 %"), (10, "94.8 %")]).into_iter().collect();
     doubts.extend(luck(results, spec));
@@ -54,7 +55,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
             grouped(facts)
         ));
     }
-    Answer::new(says.into_iter().flatten().collect(), doubts)
+    let all = |sentences: [Option<String>; 3]| sentences.into_iter().flatten().collect();
+    Answer::new(all(says), all(details), doubts)
 }
 
 /// Progress of the run, and the largest gap between two prompts so far.
@@ -112,28 +114,37 @@ fn averaged(results: &Results) -> Option<String> {
     (!all.is_empty()).then(|| format!("Averaged over prompts and names: {}.", named(&all, within)))
 }
 
-/// How much the choice of prompt changes the first model's score, and the gaps of the others. `part` says how many relations are tested so far.
-fn decides(results: &Results, part: &str) -> Option<String> {
+/// Formats a difference of shares in points, with its interval: `19 [0, 39]`.
+fn gap_points(e: Estimate) -> String {
+    format!("{:.0} [{:.0}, {:.0}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
+}
+
+/// How much the choice of prompt changes the score of each model. `part` says how many relations are tested so far.
+fn matters(results: &Results, part: &str) -> Option<String> {
     let gaps = of_models(results, |v| v.mean_gap);
-    let ((first, gap), others) = gaps.split_first()?;
-    let summary = results.summaries.iter().find(|s| s.model == *first)?;
-    let (worst, best) = (summary.value.mean_worst?, summary.value.mean_best?);
-    let amount = |e: Estimate| format!("{:.0} [{:.0}, {:.0}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi);
-    let held = summary.value.mean_gap_held_out;
-    let held = held.map_or(String::new(), |e| format!(", or {} if both prompts are chosen on other facts", amount(e)));
-    let of = match others {
-        [] => String::new(),
-        _ => format!("; gap of {}", named(others, amount)),
-    };
+    let (first, gap) = gaps.first()?;
+    let level = results.summaries.iter().find(|s| s.model == *first)?.level;
     Some(format!(
-        "The prompt {}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {} points{held}{of} ({}{part}).",
+        "The prompt {}: best minus worst one, in points: {} ({}{part}, {} intervals).",
         if gap.lo > 0.0 { "matters" } else { "may matter" },
+        named(&gaps, gap_points),
+        counted(results),
+        level_title(level),
+    ))
+}
+
+/// The first model's scores under its best and worst prompt, and their difference on facts that did not choose them.
+fn decides(results: &Results) -> Option<String> {
+    let first = results.models().into_iter().next()?;
+    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
+    let held = v.mean_gap_held_out.map_or(String::new(), |e| {
+        format!("; a gap of {} points if both prompts are chosen on other facts", gap_points(e))
+    });
+    Some(format!(
+        "{} finds {} of its facts under the best prompt and {} under the worst{held}.",
         last_part(first),
-        within(best),
-        level_title(summary.level),
-        within(worst),
-        amount(*gap),
-        counted(results)
+        within(v.mean_best?),
+        within(v.mean_worst?)
     ))
 }
 
@@ -144,7 +155,14 @@ fn found(results: &Results) -> Option<String> {
     Some(format!("prompts found by a search on {model} count like written ones, but favour {model}"))
 }
 
-/// The number of relations on which the order of models changes with the prompt.
+/// The number of relations on which the order of models changes with the prompt, in short.
+fn reordered(results: &Results) -> Option<String> {
+    let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
+    let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
+    Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
+}
+
+/// The same with its interval, and with the number of relations in which models change places without a tie.
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     // A single model cannot be ranked.
@@ -251,10 +269,7 @@ mod tests {
         let mut results = crate::testing::results();
         let summary = &mut results.summaries.last_mut().unwrap().value;
         (summary.unstable, summary.unstable_relations) = (Some(Estimate { mean: 1.0, lo: 0.0, hi: 1.0 }), Some(1));
-        let said = |results: &Results| {
-            let answer = answer(results, &Spec::shipped());
-            [answer.says, answer.doubts].concat().join(" ")
-        };
+        let said = |results: &Results| answer(results, &Spec::shipped()).lines().join(" ");
         let before = said(&results);
         assert!(before.contains("count like written ones"), "{before}");
         assert!(before.contains("The order of the models, ties included, changes with the prompt in 1 of"), "{before}");
@@ -271,10 +286,10 @@ mod tests {
         results.summaries.iter_mut().for_each(|s| s.value.mean_stability = s.value.mean_adjusted);
         let said = answer(&results, &Spec::shipped());
         let about = |says: &[String], begins: &str| says.iter().find(|text| text.contains(begins)).cloned().unwrap();
-        for text in [about(&said.says, "under the worst"), about(&said.says, "Same answer")] {
+        for text in [about(&said.says, "best minus worst"), about(&said.evidence, "Same answer")] {
             assert!(["a ", "b ", "c "].iter().all(|model| text.contains(model)), "{text}");
         }
-        assert!(said.says[0].contains("(40 facts of 1 relation)"), "{said:?}");
+        assert!(said.says[0].contains("(40 facts of 1 relation, 95 % intervals)"), "{said:?}");
         assert!(about(&said.doubts, "variance").contains("the first two models in the settings"), "{said:?}");
     }
 
@@ -307,7 +322,8 @@ mod tests {
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());
         let shares = |text: &str| text.matches(" %").count();
-        for text in answer.says.iter().map(|text| text.replace("(95 % intervals) ", "")) {
+        let all = answer.says.iter().chain(&answer.evidence);
+        for text in all.map(|text| text.replace("95 % intervals", "")) {
             assert!(text.matches('[').count() >= shares(&text), "{text}");
         }
         assert!(

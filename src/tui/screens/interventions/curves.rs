@@ -395,7 +395,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
                 format!("Cancelled before the first result of {method}; {} runs it again.", key("run"))
             }
             Some(Outcome::Done) => {
-                format!("{method} has no result under the {} oracle in this run", view(state).oracle)
+                format!("{method} has no result under the {} in this run", oracle_name(view(state).oracle))
             }
             None => match &job.progress {
                 Some(progress) => {

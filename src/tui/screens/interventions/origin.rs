@@ -9,7 +9,7 @@ use base::numbers::{score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
 use labs::interval::beside;
-use labs::interventions::answer::chosen_range;
+use labs::interventions::answer::{chosen_range, oracle_name};
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures::Rated;
 use labs::interventions::finding::{OptimumFinding, ReliabilityFinding};
@@ -83,7 +83,7 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     let r = format!("{} {}{mark}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
     let what = format!("{} at {} = {}, all examples: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
-    let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
+    let site = format!("layer {}, {} at layer {}", p.layer, oracle_name(p.oracle), p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));
     let reason = match none {
         Some(none) => Some(("! no best strength", none.value.reason.as_str())),
