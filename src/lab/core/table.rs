@@ -114,16 +114,37 @@ impl Table {
         }
     }
 
+    /// Formats a number with its interval, if it has one.
+    fn with_interval(&self, entry: Option<&Entry>) -> String {
+        let value = entry.and_then(|e| e.value).filter(|v| v.hi > v.lo);
+        let [lo, hi] = match value {
+            None => return self.number(entry),
+            Some(v) => [v.lo, v.hi].map(|end| {
+                self.number(entry.map(|e| Entry { value: Some(Estimate { mean: end, ..v }), ..e.clone() }).as_ref())
+            }),
+        };
+        format!("{} [{lo}, {hi}]", self.number(entry))
+    }
+
+    /// The rows with their intervals in Markdown, without the caption.
+    pub fn with_intervals(&self) -> String {
+        self.markdown_rows(Self::with_interval)
+    }
+
     fn markdown(&self) -> String {
+        format!("{}\n\n{}", marked(&printable_message(&self.caption)), self.markdown_rows(Self::number))
+    }
+
+    fn markdown_rows(&self, cell: fn(&Self, Option<&Entry>) -> String) -> String {
         let groups = self.groups();
         let heads = groups
             .iter()
             .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{g} {c}").trim_start().to_owned()));
         let heads: Vec<String> = self.stub.iter().cloned().chain(heads).collect();
         let rows = self.rows().into_iter().map(|(stub, cells)| {
-            stub.iter().cloned().chain(cells.into_iter().map(|c| self.number(c))).collect::<Vec<_>>()
+            stub.iter().cloned().chain(cells.into_iter().map(|c| cell(self, c))).collect::<Vec<_>>()
         });
-        format!("{}\n\n{}", marked(&printable_message(&self.caption)), markdown(&heads, self.stub.len(), rows))
+        markdown(&heads, self.stub.len(), rows)
     }
 
     fn latex(&self) -> String {

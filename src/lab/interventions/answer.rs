@@ -22,7 +22,7 @@ use lab::answer::{asked_of, listed};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
-use lab::{Answer, Tagged};
+use lab::{Answer, Digest, Tagged};
 
 /// Number of training runs from which a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
@@ -81,6 +81,13 @@ pub fn chosen_range(v: &OptimumFinding) -> Option<(f64, f64)> {
     chosen().reduce(f64::min).zip(chosen().reduce(f64::max)).filter(|(least, most)| least < most)
 }
 
+/// The strengths chosen on halves of the examples, if there are several: `.3 and .7`, `.41 to 1.71`.
+pub fn strengths_of_halves(v: &OptimumFinding) -> Option<String> {
+    let (least, most) = chosen_range(v)?;
+    let joined = if v.how.choices.len() == 2 { "and" } else { "to" };
+    Some(format!("{} {joined} {}", short(least), short(most)))
+}
+
 /// ` (.41 to 1.71 on halves)`; empty for a single strength.
 pub(crate) fn on_halves(v: &OptimumFinding) -> String {
     let range = chosen_range(v);
@@ -94,7 +101,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let (mut says, mut evidence, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = None;
-    let (goals, required) = decisions(results, spec, oracle);
+    let (goals, required, floors) = decisions(results, spec, oracle);
     for of_goal in goals {
         let mut bests: Vec<String> = Vec::new();
         let mut basis = String::new();
@@ -116,8 +123,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
             let (v, title) = (&best.value, best.value.method_key().title());
             let r = format!("R {}", spread(v, &v.reliability));
             bests.push(match (of_goal.of_best && of.is_empty(), on.is_empty()) {
-                (true, true) => format!(", at {} {}: {r}", symbol(v), short(v.value)),
-                (false, true) => format!("; best{of}: {title} at {} {}, {r}", symbol(v), short(v.value)),
+                (true, true) => format!(": {r}"),
+                (false, true) => format!("; best{of}: {title}, {r}"),
                 (_, false) => format!("{title}{on}, {r}"),
             });
             let (at, scores) = best_scores(results, spec, best, &mut before);
@@ -142,6 +149,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     says.push(required);
     evidence.push(format!("{}.", capital(&basis)));
+    evidence.extend(floors);
     for model in &spec.models {
         let next = next_sentence(results, model, oracle);
         evidence.extend(next.map(|text| format!("Next{}{text}.", on_model(spec, model))));
@@ -149,15 +157,31 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, [evidence, after].concat(), doubts(results, spec, oracle))
 }
 
-/// The number of examples of the first score, and the meaning of its brackets: ` (n 2,400, 95 % interval, held out)`.
+/// The trade-off of all methods, and the scores by strength of the best ones, by the first oracle.
+pub(crate) fn digest(results: &Results, spec: &Spec) -> Digest {
+    let Some(oracle) = spec.probe.oracles.first().copied() else { return Digest::default() };
+    let judged = ("oracle", oracle.to_string());
+    let mut figures = vec![("pareto", vec![judged.clone()])];
+    let bests = spec.models.first().map(|model| GOALS.map(|goal| ranked_for(results, model, oracle, goal)));
+    for best in bests.iter().flatten().filter_map(|order| order.first()) {
+        figures.push(("reliability", vec![judged.clone(), ("method", best.value.method.clone())]));
+    }
+    let mine = results.without.iter().filter(|w| w.value.oracle == oracle);
+    let notes = mine.map(|w| {
+        let on = on_model(spec, &w.model);
+        format!("{}{on} is not rated and has no interval: {}.", w.value.method_key().title(), w.value.reason)
+    });
+    let table = if oracle == OracleKind::Mlp { "optimum" } else { "optimum-linear" };
+    Digest { table: (table, Some("held out")), figures, notes: notes.collect() }
+}
+
+/// The number of examples of the first score, and the meaning of its brackets: ` (n 2,400, 95 % interval)`.
 fn brief_basis(results: &Results, best: &Tagged<OptimumFinding>) -> String {
-    let how = &best.value.how;
-    let held = if how.chosen.is_some() { ", held out" } else { "" };
-    let brackets = match how.replicates {
+    let brackets = match best.value.how.replicates {
         k if is_few(k) => format!("in brackets {k} training runs"),
         _ => format!("{} interval", level_title(best.level)),
     };
-    format!(" ({}, {brackets}{held})", counted(results, best))
+    format!(" ({}, {brackets})", counted(results, best))
 }
 
 /// Example: ` on bert-mini`; empty for a single model.

@@ -62,8 +62,9 @@ pub(crate) struct OfGoal {
     pub of_best: bool,
 }
 
-/// The verdict on each goal that the methods of a run have, and the scores that it requires. Empty before the first outcome.
-pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (Vec<OfGoal>, String) {
+/// The verdict on each goal that the methods of a run have, the scores that it requires, and the selectivity of a constant answer if that
+/// is what S must exceed. Empty before the first outcome.
+pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (Vec<OfGoal>, String, Option<String>) {
     let target = words(&spec.task.target);
     let mut out: Vec<OfGoal> = Vec::new();
     let mut full = true;
@@ -86,14 +87,17 @@ pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (
     // An oracle with a constant answer can have an S above the bar.
     let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
     let floors: Vec<f64> = judged.filter_map(|o| constant_answer(results, o)).filter(|floor| *floor > bar).collect();
-    let needs = match floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max)) {
+    let ends = floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max));
+    let floor = ends.map(|(least, most)| {
+        let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
+        format!("{least}{}", score(most))
+    });
+    let required = match &floor {
         None => format!("C and S of at least {}", score(bar)),
-        Some((least, most)) => {
-            let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
-            format!("C of at least {}, S above {least}{}, that of a constant answer", score(bar), score(most))
-        }
+        Some(floor) => format!("C of at least {}, S above {floor}", score(bar)),
     };
-    (out, format!("Required ({}): {needs}.", oracle_name(oracle)))
+    let floor = floor.map(|floor| format!("An oracle that never changes its answer has a selectivity S of {floor}."));
+    (out, format!("Required ({}): {required}.", oracle_name(oracle)), floor)
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.

@@ -49,7 +49,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     says.extend(brief);
     if let Some((n, bound)) = results.recommended() {
         let ends = bound_ends(results, spec, &c.value).unwrap_or_default();
-        says.push(format!("Enough training sentences: {}{ends}.", grouped(n as usize)));
+        says.push(format!("Training sentences, by the bound: {}{ends}.", grouped(n as usize)));
         details.push(format!("The number of training sentences that suffices is from the {bound}."));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);

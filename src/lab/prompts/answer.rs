@@ -89,9 +89,13 @@ fn of_models(results: &Results, mean: impl Fn(&PreferenceSummaryFinding) -> Opti
 fn named(all: &[(&str, Estimate)], format: impl Fn(Estimate) -> String) -> String {
     let shown: Vec<String> =
         all.iter().take(NAMED).map(|(model, e)| format!("{} {}", last_part(model), format(*e))).collect();
-    let more = all.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
-    shown.join(", ") + &more
+    shown.join(", ") + &beyond(all.len())
+}
+
+/// The number of models beyond those that a sentence names.
+fn beyond(models: usize) -> String {
+    let more = models.saturating_sub(NAMED);
+    if more > 0 { format!(" and {more} more below") } else { String::new() }
 }
 
 /// Number of relations and facts tested: `4 relations × 12 facts`, or `50 facts of 4 relations` if the numbers of facts differ.
@@ -114,20 +118,22 @@ fn averaged(results: &Results) -> Option<String> {
     (!all.is_empty()).then(|| format!("Averaged over prompts and names: {}.", named(&all, within)))
 }
 
-/// Formats a difference of shares in points, with its interval: `19 [0, 39]`.
-fn gap_points(e: Estimate) -> String {
-    format!("{:.0} [{:.0}, {:.0}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
-}
-
 /// How much the choice of prompt changes the score of each model. `part` says how many relations are tested so far.
 fn matters(results: &Results, part: &str) -> Option<String> {
     let gaps = of_models(results, |v| v.mean_gap);
     let (first, gap) = gaps.first()?;
     let level = results.summaries.iter().find(|s| s.model == *first)?.level;
+    let by = |(i, (model, e)): (usize, &(&str, Estimate))| {
+        let unit = if i == 0 { " points" } else { "" };
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+        format!("{mean:.0}{unit} [{lo:.0}, {hi:.0}] on {}", last_part(model))
+    };
+    let all: Vec<String> = gaps.iter().take(NAMED).enumerate().map(by).collect();
     Some(format!(
-        "The prompt {}: best minus worst one, in points: {} ({}{part}, {} intervals).",
+        "The prompt {}: the best one beats the worst by {}{} ({}{part}, {} intervals).",
         if gap.lo > 0.0 { "matters" } else { "may matter" },
-        named(&gaps, gap_points),
+        all.join(", "),
+        beyond(gaps.len()),
         counted(results),
         level_title(level),
     ))
@@ -138,7 +144,8 @@ fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let held = v.mean_gap_held_out.map_or(String::new(), |e| {
-        format!("; a gap of {} points if both prompts are chosen on other facts", gap_points(e))
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+        format!("; a gap of {mean:.0} points [{lo:.0}, {hi:.0}] if both prompts are chosen on other facts")
     });
     Some(format!(
         "{} finds {} of its facts under the best prompt and {} under the worst{held}.",
@@ -286,7 +293,7 @@ mod tests {
         results.summaries.iter_mut().for_each(|s| s.value.mean_stability = s.value.mean_adjusted);
         let said = answer(&results, &Spec::shipped());
         let about = |says: &[String], begins: &str| says.iter().find(|text| text.contains(begins)).cloned().unwrap();
-        for text in [about(&said.says, "best minus worst"), about(&said.evidence, "Same answer")] {
+        for text in [about(&said.says, "beats the worst"), about(&said.evidence, "Same answer")] {
             assert!(["a ", "b ", "c "].iter().all(|model| text.contains(model)), "{text}");
         }
         assert!(said.says[0].contains("(40 facts of 1 relation, 95 % intervals)"), "{said:?}");

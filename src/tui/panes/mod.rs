@@ -194,6 +194,11 @@ const ASCII_FOCUS: border::Set = border::Set {
     horizontal_bottom: "=",
 };
 
+/// What an empty pane waits for while a run is in progress, and otherwise why it is empty.
+pub(crate) fn awaited<'a>(state: &State, waits_for: &'a str, otherwise: &'a str) -> &'a str {
+    if state.busy() { waits_for } else { otherwise }
+}
+
 pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));
     let rows = printable(text).lines().map(|l| text_width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;

@@ -21,7 +21,7 @@ use base::text::{fit, last_part, printable, width, wrapped_clauses};
 use engine::message::Outcome;
 use figure::layers::{Count, grouped};
 use labs::interval::beside;
-use labs::interventions::answer::{chosen_range, oracle_name};
+use labs::interventions::answer::{oracle_name, strengths_of_halves};
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
 use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
@@ -139,9 +139,14 @@ fn held_out(state: &State, room: usize) -> Option<Line<'static>> {
     let v = &best(state)?.value;
     v.how.chosen.as_ref()?;
     let symbol = method(state).map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
-    let at = match chosen_range(v) {
-        Some((least, most)) => format!("{} to {}", short(least), short(most)),
-        None => short(v.value),
+    let symbol = printable(symbol);
+    // Each half is scored at the strength that was chosen on the other one.
+    let (long, brief) = match strengths_of_halves(v) {
+        Some(at) => (
+            format!(", mean of halves at {symbol} {at}, each chosen on the other half"),
+            format!(", halves at {symbol} {at}"),
+        ),
+        None => (format!(", {symbol} {}, chosen on the other half", short(v.value)), String::new()),
     };
     let scores = [
         (Role::Completeness, "C", &v.completeness),
@@ -159,8 +164,13 @@ fn held_out(state: &State, room: usize) -> Option<Line<'static>> {
         });
         Line::from_iter(std::iter::once(Span::styled(format!(" held out{at}:"), theme.style(Role::Text))).chain(spans))
     };
-    let chosen = format!(", {} {at}, chosen on the other half", printable(symbol));
-    let forms = [form(&chosen, "  ", true), form(&chosen, " ", true), form("", " ", true), form("", " ", false)];
+    let forms = [
+        form(&long, "  ", true),
+        form(&long, " ", true),
+        form(&brief, " ", true),
+        form(&brief, " ", false),
+        form("", " ", false),
+    ];
     forms.into_iter().find(|line| line.width() <= room)
 }
 
@@ -400,7 +410,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             None => match &job.progress {
                 Some(progress) => {
                     let left = progress.left.map_or(String::new(), |t| format!(" The run takes {} more.", about(t)));
-                    format!("{method}: no result yet.{left}")
+                    format!("{method}: the scores appear once its probes are trained.{left}")
                 }
                 None => "the experiment is starting".into(),
             },

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::measured::results;
 use super::{PARETO, view};
 use crate::layout::inside;
-use crate::panes::{message, pane_block};
+use crate::panes::{awaited, message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::{Chart, Form, marker_char};
@@ -21,7 +21,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, PARETO, &fit(&title, usize::from(area.width.saturating_sub(6)))), area);
     let inner = inside(area);
     let Some(figure) = &view.pareto else {
-        return message(frame, inner, "no points yet", state.theme().style(Role::Dim));
+        let text = awaited(state, "Points appear with the scores of the first method.", "no points yet");
+        return message(frame, inner, text, state.theme().style(Role::Dim));
     };
     let lines = [best_line(state), front_line(state, inner.width.into())];
     let room = inner.height.saturating_sub(6).min(2);

@@ -9,7 +9,7 @@ use super::measured::results;
 use super::{ID, PROBES, view};
 use crate::layout::inside;
 use crate::panes::table::scroll_mark;
-use crate::panes::{message, pane_block};
+use crate::panes::{awaited, message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::{percent, score, short};
@@ -29,7 +29,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     if probes.is_empty() {
         frame.render_widget(pane_block(state, PROBES, "Probes"), area);
-        return message(frame, inner, "no probe has been trained yet", state.theme().style(Role::Dim));
+        let text = awaited(state, "Probes appear when the first ones are trained.", "no probe has been trained yet");
+        return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let mut lines = Vec::new();
     lines.push(header(state, inner.width));

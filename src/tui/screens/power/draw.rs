@@ -165,7 +165,10 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first comparison".into(),
             Some(Outcome::Done) => "the run has nothing to show here".into(),
-            None => job.progress.as_ref().map_or("the comparison is starting".into(), |p| p.stage.clone()),
+            None => {
+                let stage = job.progress.as_ref().map_or(String::new(), |p| format!("\nnow: {}", p.stage));
+                format!("Shows the comparison when the first probes are trained and tested.{stage}")
+            }
         },
     };
     message(frame, area, &text, state.theme().style(Role::Dim));

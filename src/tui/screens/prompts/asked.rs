@@ -11,7 +11,7 @@ use super::own::kept;
 use super::{ASKED, ID, left_out, prompts, relation, results, rule, run, view};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
-use crate::panes::{message, pane_block};
+use crate::panes::{awaited, message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use base::text::{fit, last_part, pad, printable, width};
@@ -31,7 +31,9 @@ const FEWEST: usize = 5;
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(id) = relation(state) else {
         frame.render_widget(pane_block(state, ASKED, "Prompts, P@1"), area);
-        return message(frame, inside(area), "no prompt has been scored yet", state.theme().style(Role::Dim));
+        let waits = "Prompts appear when the first relation is scored.";
+        let text = awaited(state, waits, "no prompt has been scored yet");
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
     };
     let found = results(state).relation(id).map(|r| &r.value);
     let label = found.map_or("", |r| r.label.as_str());

@@ -8,7 +8,7 @@ use super::asked::heads;
 use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
 use crate::layout::inside;
 use crate::panes::listing::{Listing, MARK};
-use crate::panes::{message, pane_block};
+use crate::panes::{awaited, message, pane_block};
 use crate::reduce::job;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
@@ -42,7 +42,10 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let key = state.keymap.short_label("open");
         let text = match under_cursor(state) {
             Err(Some(why)) => format!("this prompt is not used: {}", printable(why)),
-            Err(None) => "no instance has been tested yet".to_owned(),
+            Err(None) => {
+                let waits = "Instances appear when the first relation is scored.";
+                awaited(state, waits, "no instance has been tested yet").to_owned()
+            }
             Ok(_) if job::is_unloaded(state, LabId::Prompts) => {
                 let run = state.keymap.short_label("run");
                 format!(

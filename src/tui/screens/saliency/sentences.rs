@@ -168,7 +168,7 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
             Some(Outcome::Cancelled) => "cancelled before the first sentence".into(),
             Some(Outcome::Done) => "the data contain no sentence".into(),
-            None => job.progress.as_ref().map_or("the models are loading".into(), |p| p.stage.clone()),
+            None => "Sentences appear when the model is loaded.".into(),
         },
     };
     message(frame, area, &text, dim);
