@@ -96,22 +96,32 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
 
 /// The sentences that fit completely into `most` rows, and true if these are all. Only the finding and its doubt may be cut, at a clause.
 fn whole(all: &[(Role, String)], room: usize, most: usize) -> (Vec<(Role, String)>, bool) {
-    let (mut out, mut is_every) = (Vec::new(), true);
+    let (shown, lines, is_every) = fitted(all, room, (most, DOUBT));
+    let (more, shorter, _) = fitted(all, room, (most, 1));
+    // The last clause of a doubt gives way to a further sentence.
+    let is_cut = shorter.iter().any(|(_, line)| line.ends_with('…'));
+    if more > shown && !is_cut { (shorter, false) } else { (lines, is_every) }
+}
+
+/// The number of sentences that fit if the doubt has at most `of_doubt` rows, their lines, and true if these are all.
+fn fitted(all: &[(Role, String)], room: usize, (most, of_doubt): (usize, usize)) -> (usize, Vec<(Role, String)>, bool) {
+    let (mut shown, mut out, mut is_every) = (0, Vec::new(), true);
     let has_doubt = all.iter().any(|(role, _)| *role == Role::Warning);
     for (i, (role, text)) in all.iter().enumerate() {
         let rows = match (i, role) {
             (0, _) => most - if has_doubt { DOUBT.min(most - 1) } else { 0 },
-            (_, Role::Warning) => DOUBT,
+            (_, Role::Warning) => of_doubt,
             _ => usize::MAX,
         };
         let lines = wrapped_clauses(text, room, rows);
         let fits = out.len() + lines.len() <= most;
         is_every &= fits && lines == wrapped(text, room);
         if fits {
+            shown += 1;
             out.extend(lines.into_iter().map(|line| (*role, line)));
         }
     }
-    (out, is_every)
+    (shown, out, is_every)
 }
 
 /// Relation of the shown answer to the current question.
@@ -425,6 +435,19 @@ mod tests {
         let (some, is_every) = lines(says(&[&long, &long, &short]), 4);
         assert_eq!((some.last().map(String::as_str), is_every), (Some("ten eleven"), false), "{some:?}");
         assert!(!some.concat().contains('…'));
+    }
+
+    /// Regression: the required scores used to be dropped for the last word of a doubt.
+    #[test]
+    fn last_clause_of_a_doubt_gives_way_to_a_further_sentence() {
+        let all = [
+            (Role::Text, "One finding.".to_owned()),
+            (Role::Warning, "Doubt: one two three four (five six seven).".to_owned()),
+            (Role::Text, "Required: C.".to_owned()),
+        ];
+        let lines = |most| whole(&all, 30, most).0.into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        assert_eq!(lines(3), ["One finding.", "Doubt: one two three four.", "Required: C."]);
+        assert_eq!(lines(4).len(), 4, "with enough rows the doubt is complete");
     }
 
     /// Regression: a doubt used to come after all results, and a long finding took its rows.

@@ -112,7 +112,8 @@ fn add(page: &mut String, (board, session): (&Board, &str), run: &Run, (digest, 
     }
     for term in terms {
         let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
-        add_item(&mut body, &format!("{}{symbol}: {}", term.name, term.meaning));
+        let meaning = figure::capital(term.meaning.trim_end_matches('.'));
+        add_item(&mut body, &format!("{}{symbol}: {meaning}.", term.name));
     }
     let _ = write!(page, "\n## {}{place}\n\n{body}\n{}", lab.title(), provenance(board, session, run));
 }
@@ -137,8 +138,12 @@ fn add_table(page: &mut String, table: &Table, digest: &Digest, models: &[String
     let mut table = table.clone();
     table.entries.retain(|e| digest.table.1.is_none_or(|group| e.group == group));
     let short = shortened(&table, models);
-    let first = short.caption.split(". ").next().unwrap_or_default();
-    let _ = write!(page, "\n{}. In brackets: intervals.\n\n{}", escaped(first), short.with_intervals());
+    // The sources of a paper's table follow a semicolon or a bracket.
+    let first =
+        ["; ", " (", ". "].iter().fold(short.caption.as_str(), |text, end| text.split(end).next().unwrap_or(text));
+    let rows = short.with_intervals();
+    let brackets = if rows.contains(" [") { " In brackets: intervals." } else { "" };
+    let _ = write!(page, "\n{}.{brackets}\n\n{rows}", escaped(first));
     if !digest.notes.is_empty() {
         page.push('\n');
     }

@@ -114,16 +114,18 @@ impl Table {
         }
     }
 
-    /// Formats a number with its interval, if it has one.
+    /// Formats a number with its interval, or a note that it has none; an exact number needs none.
     fn with_interval(&self, entry: Option<&Entry>) -> String {
-        let value = entry.and_then(|e| e.value).filter(|v| v.hi > v.lo);
-        let [lo, hi] = match value {
-            None => return self.number(entry),
-            Some(v) => [v.lo, v.hi].map(|end| {
-                self.number(entry.map(|e| Entry { value: Some(Estimate { mean: end, ..v }), ..e.clone() }).as_ref())
-            }),
+        let number = self.number(entry);
+        let Some((entry, value)) = entry.and_then(|e| Some((e, e.value?))).filter(|(_, v)| v.mean.is_finite()) else {
+            return number;
         };
-        format!("{} [{lo}, {hi}]", self.number(entry))
+        let end = |mean: f64| self.number(Some(&Entry { value: Some(Estimate { mean, ..value }), ..entry.clone() }));
+        match value {
+            v if v.lo.is_nan() || v.hi.is_nan() => format!("{number} (no interval)"),
+            v if v.lo < v.hi => format!("{number} [{}, {}]", end(v.lo), end(v.hi)),
+            _ => number,
+        }
     }
 
     /// The rows with their intervals in Markdown, without the caption.

@@ -22,7 +22,7 @@ use lab::answer::{asked_of, listed};
 use lab::family::ALPHA;
 use lab::interval::{beside, level_title};
 use lab::layer::LayerRef;
-use lab::{Answer, Digest, Tagged};
+use lab::{Answer, Tagged};
 
 /// Number of training runs from which a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
@@ -155,24 +155,6 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         evidence.extend(next.map(|text| format!("Next{}{text}.", on_model(spec, model))));
     }
     Answer::new(says, [evidence, after].concat(), doubts(results, spec, oracle))
-}
-
-/// The trade-off of all methods, and the scores by strength of the best ones, by the first oracle.
-pub(crate) fn digest(results: &Results, spec: &Spec) -> Digest {
-    let Some(oracle) = spec.probe.oracles.first().copied() else { return Digest::default() };
-    let judged = ("oracle", oracle.to_string());
-    let mut figures = vec![("pareto", vec![judged.clone()])];
-    let bests = spec.models.first().map(|model| GOALS.map(|goal| ranked_for(results, model, oracle, goal)));
-    for best in bests.iter().flatten().filter_map(|order| order.first()) {
-        figures.push(("reliability", vec![judged.clone(), ("method", best.value.method.clone())]));
-    }
-    let mine = results.without.iter().filter(|w| w.value.oracle == oracle);
-    let notes = mine.map(|w| {
-        let on = on_model(spec, &w.model);
-        format!("{}{on} is not rated and has no interval: {}.", w.value.method_key().title(), w.value.reason)
-    });
-    let table = if oracle == OracleKind::Mlp { "optimum" } else { "optimum-linear" };
-    Digest { table: (table, Some("held out")), figures, notes: notes.collect() }
 }
 
 /// The number of examples of the first score, and the meaning of its brackets: ` (n 2,400, 95 % interval)`.

@@ -127,13 +127,10 @@ pub fn pick(
     if name == "map" || name.starts_with("map-") {
         let score = Score::ALL.into_iter().find(|s| name.ends_with(s.name())).unwrap_or_default();
         let drawn = methods.iter().find_map(|m| map(results, engine, (&model, m, oracle), score));
-        let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
+        let (titles, judge) =
+            (methods.iter().map(MethodKey::title).collect::<Vec<_>>().join(", "), oracle_name(oracle));
         return drawn.ok_or_else(|| {
-            format!(
-                "no map of {} on {model} with the {} was computed; a spec requests it with [map]",
-                titles.join(", "),
-                oracle_name(oracle)
-            )
+            format!("no map of {titles} on {model} with the {judge} was computed; a spec requests it with [map]")
         });
     }
     if let Some(other) = parameters.iter().position(|p| *p != parameters[0]) {

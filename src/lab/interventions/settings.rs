@@ -388,14 +388,18 @@ fn oracle_names(oracles: &[OracleKind]) -> String {
 }
 
 fn oracles() -> Setting<Spec> {
-    row("probe.oracles", "Oracles", "The probes that judge edits; the answer uses the first one.")
-        .one_of(
-            &ORACLES,
-            |oracles| oracle_names(oracles),
-            |s: &Spec, oracles| s.probe.oracles == **oracles,
-            |s, oracles| s.probe.oracles = oracles.to_vec(),
-        )
-        .shown(|spec, _| oracle_names(&spec.probe.oracles))
+    row(
+        "probe.oracles",
+        "Oracles",
+        "The probes that judge edits (in specs `mlp` and `linear`); the answer uses the first one.",
+    )
+    .one_of(
+        &ORACLES,
+        |oracles| oracle_names(oracles),
+        |s: &Spec, oracles| s.probe.oracles == **oracles,
+        |s, oracles| s.probe.oracles = oracles.to_vec(),
+    )
+    .shown(|spec, _| oracle_names(&spec.probe.oracles))
 }
 
 fn grid() -> Setting<Spec> {

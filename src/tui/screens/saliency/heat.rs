@@ -417,6 +417,7 @@ fn rounded(score: f32) -> f64 {
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),
+        Some(None) if results(state).sentences.is_empty() => "Words appear with the first sentence.".to_owned(),
         None => "no sentence has been processed yet".to_owned(),
         Some(_) => format!("no sentence in view\n{} types one", state.keymap.label("own-sentence")),
     };
