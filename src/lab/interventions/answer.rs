@@ -139,13 +139,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         says.push(format!("{}{bests}{basis}.", of_goal.clause));
     }
     let Some((basis, _)) = before else {
+        let (mut says, mut causes) = (Vec::new(), Vec::new());
         for (what, why) in spec.models.iter().filter_map(|model| without(results, spec, (model, oracle), None)) {
             says.push(format!("Undecided: {what}."));
-            evidence.extend(why.iter().map(|cause| format!("{}.", capital(cause))));
+            causes.extend(why.iter().map(|cause| format!("{}.", capital(cause))));
         }
-        // The causes are what such an answer has to say.
-        says.append(&mut evidence);
-        return Answer::new(says, Vec::new(), doubts(results, spec, oracle));
+        return Answer::new([says, causes].concat(), Vec::new(), doubts(results, spec, oracle));
     };
     says.push(required);
     evidence.push(format!("{}.", capital(&basis)));

@@ -45,12 +45,11 @@ fn items(spec: &Spec) -> &'static str {
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), Vec::new(), clusters(results)) };
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
-    let (brief, mut details) = needed(results, c, items(spec)).unwrap_or_default();
+    let (brief, details) = needed(results, c, items(spec)).unwrap_or_default();
     says.extend(brief);
     if let Some((n, bound)) = results.recommended() {
         let ends = bound_ends(results, spec, &c.value).unwrap_or_default();
-        says.push(format!("Training sentences, by the bound: {}{ends}.", grouped(n as usize)));
-        details.push(format!("The number of training sentences that suffices is from the {bound}."));
+        says.push(format!("Training sentences, by the {bound}: {}{ends}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));

@@ -42,7 +42,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     }
     let part = if done < all { format!(", {done} of {all} relations so far") } else { String::new() };
     let says = [matters(results, &part), averaged(results), reordered(results)];
-    let details = [decides(results), unstable(results), stability(results)];
+    let details = [decides(results), swapped(results), stability(results)];
     let mut doubts: Vec<String> =
         few(done, ENOUGH, "relations", &[(5, "92.9 %"), (10, "94.8 %")]).into_iter().collect();
     doubts.extend(luck(results, spec));
@@ -162,29 +162,24 @@ fn found(results: &Results) -> Option<String> {
     Some(format!("prompts found by a search on {model} count like written ones, but favour {model}"))
 }
 
-/// The number of relations on which the order of models changes with the prompt, in short.
+/// The number of relations on which the order of models changes with the prompt.
 fn reordered(results: &Results) -> Option<String> {
-    let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
-    let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
-    Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
-}
-
-/// The same with its interval, and with the number of relations in which models change places without a tie.
-fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     // A single model cannot be ranked.
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
     Some(format!(
-        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}{}.",
-        v.relations,
-        swapped(results).unwrap_or_default()
+        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}.",
+        v.relations
     ))
 }
 
 /// The number of relations in which two models change places without a tie: one is better with one prompt, and worse with another.
 fn swapped(results: &Results) -> Option<String> {
     let models = results.models();
+    if models.len() < 2 {
+        return None;
+    }
     let swaps = |relation: &str| {
         let mine = results.scores.iter().filter(|s| s.value.relation == relation);
         let mut by_prompt: Vec<Vec<Option<f64>>> = Vec::new();
@@ -205,7 +200,7 @@ fn swapped(results: &Results) -> Option<String> {
     let (n, level) = (results.relations.len(), results.summaries.iter().find_map(|s| s.level)?);
     let count = results.relations.iter().filter(|r| swaps(&r.value.relation)).count();
     let interval = (n > 0).then(|| stats::intervals::share(count as u64, n as u64, level))?;
-    Some(format!("; in {count} of {n} ({}), two models change places without a tie", within(interval)))
+    Some(format!("In {count} of {n} relations ({}), two models change places without a tie.", within(interval)))
 }
 
 /// Share of subjects with the same answer under all their names, for every model.
@@ -317,12 +312,20 @@ mod tests {
     fn strict_reversals_are_counted_beside_ties() {
         let mut results = crate::testing::results();
         let relations = results.relations.len();
-        assert!(swapped(&results).unwrap().starts_with(&format!("; in 1 of {relations} (")), "{:?}", swapped(&results));
+        assert!(
+            swapped(&results).unwrap().starts_with(&format!("In 1 of {relations} relations (")),
+            "{:?}",
+            swapped(&results)
+        );
         // With equal scores under one prompt, no model is ever strictly behind.
         let best = results.scores.iter().filter(|s| s.value.prompt_index.is_some()).map(|s| s.value.p_at_1);
         let best = best.max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
         results.scores.iter_mut().filter(|s| s.value.prompt_index == Some(0)).for_each(|s| s.value.p_at_1 = best);
-        assert!(swapped(&results).unwrap().starts_with(&format!("; in 0 of {relations} (")), "{:?}", swapped(&results));
+        assert!(
+            swapped(&results).unwrap().starts_with(&format!("In 0 of {relations} relations (")),
+            "{:?}",
+            swapped(&results)
+        );
     }
 
     /// Regression: the scores of the best and worst prompt, and the prompt's share of the gap's variance, used to have no interval.

@@ -323,6 +323,24 @@ mod tests {
         assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
     }
 
+    /// Regression: the samples of one model used to be counted as models: "the worst of 3 models".
+    #[test]
+    fn one_model_is_not_the_worst_of_several() {
+        let of = |model: &str, sample: &str| {
+            let share = serde_json::json!({"mean": 0.4, "lo": 0.3, "hi": 0.5});
+            let value = serde_json::json!({"dimension": "all", "sample": sample, "perturbation": "all", "top1": share, "top3": share});
+            let (spec, model, value) = (String::new(), model.to_owned(), serde_json::from_value(value).unwrap());
+            Tagged { spec, model, seed: 0, n: 40, is_final: true, t: 0.0, level: None, value }
+        };
+        let mut accuracy = vec![of("a", "original"), of("a", "perturbed"), of("a", "all")];
+        let doubt = |accuracy: &[Tagged<super::super::finding::AccuracyFinding>]| {
+            wrong(&Results { accuracy: accuracy.to_vec(), ..Results::default() }).unwrap()
+        };
+        assert!(doubt(&accuracy).starts_with("a answers only"), "{}", doubt(&accuracy));
+        accuracy.push(of("b", "original"));
+        assert!(doubt(&accuracy).starts_with("a, the worst of 2 models"), "{}", doubt(&accuracy));
+    }
+
     /// A method that differs when tested alone may no longer do so after the p-values are adjusted.
     #[test]
     fn a_difference_by_answers_is_claimed_only_after_holm() {
