@@ -391,7 +391,7 @@ fn oracles() -> Setting<Spec> {
     row(
         "probe.oracles",
         "Oracles",
-        "The probes that judge edits (in specs `mlp` and `linear`); the answer uses the first one.",
+        "The probes that judge edits; the answer uses the first one. In specs: `mlp`, `linear`.",
     )
     .one_of(
         &ORACLES,

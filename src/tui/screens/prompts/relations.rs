@@ -29,10 +29,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
                 Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),
                 Some(Outcome::Cancelled) => "cancelled before the first relation".into(),
                 Some(Outcome::Done) => "no relation can be tested".into(),
-                None => match &job.progress {
-                    Some(progress) => progress.stage.clone(),
-                    None => "the models are loading".into(),
-                },
+                None => "Relations appear when the first one is scored.".into(),
             },
         };
         return message(frame, inner, &text, dim);
