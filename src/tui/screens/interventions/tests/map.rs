@@ -89,7 +89,7 @@ fn cursor_shows_numbers_of_its_cell_or_a_reason() {
     let text = drawn(&state);
     // Regression: a long reason used to be cut at the edge of the pane.
     assert!(
-        text.contains("n/a: layer 3: at no strength does the oracle") && text.contains("chance is 0.500)"),
+        text.contains("n/a: layer 3: the oracle does not read") && text.contains("chance is 0.500)"),
         "{text}"
     );
     SCREEN.travel(&mut state, MAPS[0], 1);
