@@ -88,10 +88,7 @@ fn cursor_shows_numbers_of_its_cell_or_a_reason() {
     SCREEN.travel(&mut state, MAPS[0], 1);
     let text = drawn(&state);
     // Regression: a long reason used to be cut at the edge of the pane.
-    assert!(
-        text.contains("n/a: layer 3: the oracle does not read") && text.contains("chance is 0.500)"),
-        "{text}"
-    );
+    assert!(text.contains("n/a: layer 3: the oracle does not read") && text.contains("chance is 0.500)"), "{text}");
     SCREEN.travel(&mut state, MAPS[0], 1);
     SCREEN.sideways(&mut state, MAPS[0], -3).unwrap();
     assert!(drawn(&state).contains("n/a: an oracle at layer 1 cannot see an edit at layer 4"));
