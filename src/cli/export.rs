@@ -51,8 +51,8 @@ pub struct ExportArgs {
     /// Write all figures and tables of the session to this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "report", "out"])]
     pub all: Option<PathBuf>,
-    /// Write a one-page report on the session: question, answer, tables, figures, provenance, and how to recompute it.
-    /// Figures go to a folder next to it.
+    /// Write a one-page report on the session: question, answer, doubts, the main table, up to three figures, changed settings, and how to
+    /// recompute it. Figures go to a folder next to it.
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
     pub report: Option<PathBuf>,
     /// Write files that recompute the session's numbers to this folder: a spec for each run, and `run.sh`, which runs them and compares the

@@ -9,7 +9,8 @@ use labs::compared::{alone, replacements, run_name, table, verdict};
 /// Each run is passed with its number; both belong to the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
-    let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
+    let paired = lab.paired((&a.results, &a.job.spec), (&b.results, &b.job.spec));
+    let numbers = &paired.common;
     let changes = labs::changes(&a.job.spec, &b.job.spec);
     let mut out = Vec::new();
     if numbers.is_empty() {
@@ -21,7 +22,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
         }
     } else {
         let shared = labs::share_examples(&a.job.spec, &b.job.spec);
-        out.push(verdict(&numbers, shared));
+        out.push(verdict(&paired, shared));
         let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
         out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
         out.push(String::new());
@@ -33,12 +34,12 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
                 out.extend(changes.iter().map(|change| format!("  {change}")));
             }
         }
-        out.extend(table((n, m), &numbers, shared, room));
+        out.extend(table((n, m), numbers, shared, room));
         let notes = [
-            replacements(n, &numbers, |c| &c.a),
-            replacements(m, &numbers, |c| &c.b),
-            alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a),
-            alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b),
+            replacements(n, numbers, |c| &c.a),
+            replacements(m, numbers, |c| &c.b),
+            alone(n, &paired.alone[0]),
+            alone(m, &paired.alone[1]),
         ];
         out.extend(notes.into_iter().flatten());
     }

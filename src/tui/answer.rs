@@ -10,7 +10,7 @@ use super::example::Example;
 use super::layout::is_small;
 use super::panes::block;
 use super::setup;
-use super::state::{Opening, State};
+use super::state::State;
 use super::theme::Role;
 use base::numbers::about;
 use base::text::{fit, pad, printable, shortened, width, wrapped, wrapped_clauses};
@@ -19,18 +19,15 @@ use engine::message::Outcome;
 use figure::capital;
 use labs::Answer;
 
-/// Maximum number of answer lines on a large screen, and how many of these may be doubts.
-const LINES: usize = 7;
-const DOUBTS: usize = 3;
+/// Maximum number of answer rows on a large screen, on a small one, and on a low one or above a figure.
+const ROWS: usize = 5;
+const SMALL_ROWS: usize = 6;
+const LOW_ROWS: usize = 4;
 
-/// Number of answer lines that a small screen adds if the first interval needs them.
-const MORE: usize = 2;
+/// Maximum number of rows of the doubt.
+const DOUBT: usize = 2;
 
-/// Minimum screen height, in rows, for an extra answer line.
-const HIGH: u16 = 40;
-
-/// Formats the answer as styled lines; never empty. Shows only sentences that fit completely. A small screen shows fewer, and the fewest
-/// beside the welcome strip or above a figure or detail.
+/// Formats the short answer as styled lines; never empty. Shows only sentences that fit completely, and drops the last first.
 pub(crate) fn lines(state: &State) -> Rc<Vec<(Role, String)>> {
     state.frame.once("answer lines", || shown(state).0)
 }
@@ -50,46 +47,37 @@ fn shown(state: &State) -> (Vec<(Role, String)>, bool) {
         return (lines.collect(), true);
     }
     let answer = answer(state);
-    let count = answer.doubts.len();
     let small = is_small(state);
-    let low = state.view.size.1 < 24 || (small && state.shows_figure());
-    let (most, of_doubts) = match (small, low, state.view.opening) {
-        (false, ..) if state.view.size.1 < HIGH => (LINES, DOUBTS),
-        (false, ..) => (LINES + 1, DOUBTS),
-        (true, true, _) => (4, 1),
-        (true, false, Opening::First) => (6, 2),
-        (true, false, _) => (7, DOUBTS),
+    let low = state.view.size.1 < 24 || state.shows_figure();
+    let most = match (small, low) {
+        (false, _) => ROWS,
+        (true, false) => SMALL_ROWS,
+        (true, true) => LOW_ROWS,
     };
-    let rows_of = |text: &str| wrapped(text, room).len();
-    let first = Answer { doubts: answer.doubts.iter().take(1).cloned().collect(), ..Answer::default() };
-    let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
-    let mut all: Vec<(Role, String)> = answer.says.iter().map(|text| (Role::Text, text.clone())).collect();
+    let role = |doubt: bool| if doubt { Role::Warning } else { Role::Text };
+    let mut all: Vec<(Role, String)> = answer.brief().into_iter().map(|(doubt, text)| (role(doubt), text)).collect();
     match all.first_mut() {
+        None => all.push(nothing(state)),
+        Some(_) if answer.says.is_empty() => all.insert(0, nothing(state)),
         // On a large screen, the title names the run.
         Some((_, first)) if small || so_far(state) => *first = marked(state, first),
         Some(_) => {}
-        None => all.push(nothing(state)),
     }
-    // The first interval is shown with the most serious doubt, even if this takes more rows.
-    let interval = all.iter().position(|(_, text)| text.contains('[')).map_or(0, |at| at + 1);
-    let least: usize = all.iter().take(interval).map(|(_, text)| rows_of(text)).sum();
-    let most = if small && !low { most.max((least + forms[1].len()).min(most + MORE)) } else { most };
-    // A result has priority over a second doubt.
-    let kept = |doubts: &Vec<String>| most - doubts.len().min(if small { of_doubts } else { 2 });
-    let rows: usize = all.iter().map(|(_, text)| rows_of(text)).sum();
-    let [both, one] = forms;
-    let doubts = if rows <= kept(&both) { both } else { one };
-    let mut out = whole(all, room, kept(&doubts));
-    let is_every = doubts == answer.doubt().map_or(Vec::new(), |text| wrapped(&text, room));
-    let is_whole =
-        out.len() == rows && is_every && answer.further_doubts().next().is_none() && answer.evidence.is_empty();
-    out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
+    let (out, is_every) = whole(&all, room, most);
+    let is_whole = is_every && answer.lines().len() == answer.brief().len();
     // On a large screen, the border names the key.
-    if small && !is_whole {
-        let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
-        tell_of_more(&mut out, &format!("{run}{}", more(state, count)), room);
+    if !small || is_whole {
+        return (out, is_whole);
     }
-    (out, is_whole)
+    let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
+    let note = format!("{run}{}", more(state, answer.doubts.len()));
+    let with_note = [most, most - 1].map(|rows| {
+        let mut out = whole(&all, room, rows).0;
+        tell_of_more(&mut out, &note, room);
+        out
+    });
+    let [out, shorter] = with_note;
+    (if out.len() <= most { out } else { shorter }, false)
 }
 
 /// Names the key that shows the whole answer, with the number of doubts if there are several.
@@ -106,23 +94,34 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
     }
 }
 
-/// The sentences that fit completely into `kept` rows; only the first may be cut.
-fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
-    let mut out = Vec::new();
-    for (role, text) in all {
-        let lines = wrapped_clauses(&text, room, if out.is_empty() { kept } else { usize::MAX });
-        if out.len() + lines.len() <= kept {
-            out.extend(lines.into_iter().map(|line| (role, line)));
-        }
-    }
-    out
+/// The sentences that fit completely into `most` rows, and true if these are all. Only the finding and its doubt may be cut, at a clause.
+fn whole(all: &[(Role, String)], room: usize, most: usize) -> (Vec<(Role, String)>, bool) {
+    let (shown, lines, is_every) = fitted(all, room, (most, DOUBT));
+    let (more, shorter, _) = fitted(all, room, (most, 1));
+    // The last clause of a doubt gives way to a further sentence.
+    let is_cut = shorter.iter().any(|(_, line)| line.ends_with('…'));
+    if more > shown && !is_cut { (shorter, false) } else { (lines, is_every) }
 }
 
-/// The most serious doubts that fit into `rows` rows: only the first if a second would be cut.
-fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
-    let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
-    let first = || answer.doubts.first().map(|text| wrapped_clauses(&format!("Doubt: {text}."), room, rows));
-    both.or_else(first).unwrap_or_default()
+/// The number of sentences that fit if the doubt has at most `of_doubt` rows, their lines, and true if these are all.
+fn fitted(all: &[(Role, String)], room: usize, (most, of_doubt): (usize, usize)) -> (usize, Vec<(Role, String)>, bool) {
+    let (mut shown, mut out, mut is_every) = (0, Vec::new(), true);
+    let has_doubt = all.iter().any(|(role, _)| *role == Role::Warning);
+    for (i, (role, text)) in all.iter().enumerate() {
+        let rows = match (i, role) {
+            (0, _) => most - if has_doubt { DOUBT.min(most - 1) } else { 0 },
+            (_, Role::Warning) => of_doubt,
+            _ => usize::MAX,
+        };
+        let lines = wrapped_clauses(text, room, rows);
+        let fits = out.len() + lines.len() <= most;
+        is_every &= fits && lines == wrapped(text, room);
+        if fits {
+            shown += 1;
+            out.extend(lines.into_iter().map(|line| (*role, line)));
+        }
+    }
+    (shown, out, is_every)
 }
 
 /// True if settings have changed since the answered run.
@@ -440,11 +439,38 @@ mod tests {
         let long = "one two three four five six seven eight nine .53 [.46, .60]".to_owned();
         let says = |texts: &[&String]| texts.iter().map(|text| (Role::Text, (*text).clone())).collect::<Vec<_>>();
         let short = "ten eleven".to_owned();
-        let lines = |all, kept| whole(all, 30, kept).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
-        assert_eq!(lines(says(&[&long, &long]), 6).concat().matches(".60]").count(), 2);
-        let some = lines(says(&[&long, &long, &short]), 4);
-        assert_eq!(some.last().map(String::as_str), Some("ten eleven"), "{some:?}");
+        let lines = |all: Vec<(Role, String)>, most| {
+            let (lines, is_every) = whole(&all, 30, most);
+            (lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), is_every)
+        };
+        let (all, is_every) = lines(says(&[&long, &long]), 6);
+        assert!(all.concat().matches(".60]").count() == 2 && is_every);
+        let (some, is_every) = lines(says(&[&long, &long, &short]), 4);
+        assert_eq!((some.last().map(String::as_str), is_every), (Some("ten eleven"), false), "{some:?}");
         assert!(!some.concat().contains('…'));
+    }
+
+    /// Regression: the required scores used to be dropped for the last word of a doubt.
+    #[test]
+    fn last_clause_of_a_doubt_gives_way_to_a_further_sentence() {
+        let all = [
+            (Role::Text, "One finding.".to_owned()),
+            (Role::Warning, "Doubt: one two three four (five six seven).".to_owned()),
+            (Role::Text, "Required: C.".to_owned()),
+        ];
+        let lines = |most| whole(&all, 30, most).0.into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        assert_eq!(lines(3), ["One finding.", "Doubt: one two three four.", "Required: C."]);
+        assert_eq!(lines(4).len(), 4, "with enough rows the doubt is complete");
+    }
+
+    /// Regression: a doubt used to come after all results, and a long finding took its rows.
+    #[test]
+    fn a_long_finding_leaves_rows_for_the_doubt() {
+        let text = |n: usize| "many words, ".repeat(n);
+        let all = [(Role::Text, text(20)), (Role::Warning, text(20)), (Role::Text, text(2))];
+        let (lines, is_every) = whole(&all, 30, 6);
+        assert_eq!(lines.iter().filter(|(role, _)| *role == Role::Warning).count(), DOUBT, "{lines:?}");
+        assert!(lines.len() <= 6 && !is_every, "{lines:?}");
     }
 
     #[test]
@@ -455,15 +481,5 @@ mod tests {
         let mut out = vec![(Role::Warning, "Doubt: as long as the screen.".to_owned())];
         tell_of_more(&mut out, "A: all of it", 30);
         assert_eq!((out.len(), out[1].1.trim()), (2, "A: all of it"));
-    }
-
-    #[test]
-    fn doubt_that_does_not_fit_is_omitted() {
-        let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());
-        let short = of(&["one thing is off", "another is too"]);
-        assert_eq!(doubts(&short, 76, 2), ["Doubt: one thing is off; another is too."]);
-        let long = "a long doubt with many words that goes on over more than one line of a small screen, and ends";
-        assert_eq!(doubts(&of(&[long, long]), 76, 2), wrapped(&format!("Doubt: {long}."), 76));
-        assert!(doubts(&of(&[]), 76, 2).is_empty());
     }
 }

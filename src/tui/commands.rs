@@ -185,7 +185,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "export", "export figure", "Exports the figure of the focused pane; asks for style, width and formats, and remembers them.",
         ["x"], Some(("export", 9)), measures => look::export;
     "report", "write report",
-        "Writes a one-page report on the session (Markdown): question, answer, tables, figures, and how to recompute it.",
+        "Writes a one-page report on the session (Markdown): question, answer, doubts, the main table, figures, and how to recompute it.",
         [], None, |s| !s.board.runs.is_empty() => look::report;
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;

@@ -272,7 +272,9 @@ pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
     let rows = setup.rows(state);
     let empty = |row: &Row| row.text.is_empty() || row.text == "none";
-    let of_run = |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !empty(row);
+    // The relations per draw only affect rank consistency.
+    let of_run =
+        |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !empty(row) && row.key != "ranks.subset";
     let named = setup.short().iter().filter_map(|key| rows.iter().find(|row| row.key == *key)).filter(of_run);
     // Labels such as `A model` keep their capital.
     let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);

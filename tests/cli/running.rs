@@ -80,7 +80,7 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     assert_eq!(replay.status.code(), Some(0), "{}", text(&replay.stderr));
     assert_eq!(finals(&replay.stdout), finals(findings), "the replay has the same digits");
     let table = text(&probity.run(&["replay", &name, "--headless"]).stdout);
-    for word in ["mlp oracle", "FGSM", "INLP", "90 % intervals", "done in"] {
+    for word in ["MLP oracle", "FGSM", "INLP", "90 % intervals", "done in"] {
         assert!(table.contains(word), "no `{word}` in {table}");
     }
     let png = probity.state.path().join("pareto.png");

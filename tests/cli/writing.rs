@@ -210,7 +210,7 @@ fn session_lists_and_writes_figures_and_report() {
     let output = export(&["--report", &page_name, "--dpi", "72"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let page = std::fs::read_to_string(&page).unwrap();
-    for part in ["**Question.**", "**Answer.**", "### Figures", "](report-figures/", "### Provenance", "```toml"] {
+    for part in ["**Question.**", "**Answer.**", "](report-figures/", "**Provenance.**", "--all DIR"] {
         assert!(page.contains(part), "no `{part}` in {page}");
     }
     refused(&export(&["--figure", "paretto", "-o", "x.png"]), 2, &["did you mean `pareto`?"]);

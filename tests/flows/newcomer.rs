@@ -39,12 +39,12 @@ fn new_user_needs_at_most_25_keys() {
     // The answer of a recorded example is readable without pressing a key. One key starts the user's own run.
     hands.sees("Probity shows how far a probe");
     hands.sees("Can the subject number be changed in bert-mini");
-    hands.sees("Required by the ");
+    hands.sees("Required (");
     hands.sees("r starts your own run");
     let effects = hands.press("r");
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 1, .. }));
     hands.computed(1);
-    hands.sees("Required by the ");
+    hands.sees("Required (");
     // Selects another model next to the first.
     hands.press("shift-tab j space");
     hands.sees("changed since the last run");

@@ -61,6 +61,14 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
+/// Marks a figure of a run that has not finished.
+pub(super) fn marked(run: &Run, figure: Figure) -> Figure {
+    match &run.job.outcome {
+        Some(Outcome::Done) => figure,
+        _ => figure.of_unfinished_run(run.job.share_done()),
+    }
+}
+
 /// Returns the figures of a run: all, or only its headline figures. File names are unique. Each figure is written only under its name in
 /// the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
@@ -70,9 +78,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
-    let is_done = run.job.outcome == Some(Outcome::Done);
-    let marked = |f: Figure| if is_done { f } else { f.of_unfinished_run(run.job.share_done()) };
-    for figure in named.chain(others).map(marked) {
+    for figure in named.chain(others).map(|figure| marked(run, figure)) {
         add_new(&mut figures, figure);
     }
     let mut taken = BTreeSet::new();

@@ -5,21 +5,26 @@ use std::path::{Path, PathBuf};
 
 use super::super::error::CliError;
 use super::super::submit::quoted;
-use super::figures::of_run;
+use super::figures::marked;
 use super::named;
 use crate::replay;
 use base::files::{FileError, Whole};
-use base::text::printable;
+use base::text::{printable, printable_label};
 use engine::board::{Board, Run};
-use figure::{Options, caption, notes, sources};
-use labs::table::{Entry, Form, Table};
+use engine::message::Outcome;
+use figure::{Figure, Options, caption};
+use labs::table::{Entry, Table};
+use labs::{Details, Digest, Spec};
 
+/// Maximum numbers of figures and of doubts of a run.
+const FIGURES: usize = 3;
+const DOUBTS: usize = 5;
+/// Maximum number of words of a figure's caption.
+const CAPTION: usize = 45;
 /// Maximum numbers: of rows in a table printed in full, of rows in a shortened table, and of columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
-/// Keys of the provenance that all figures of a run share.
-const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
 /// Writes the report, with its figures in a folder next to it, and returns the paths.
 ///
@@ -43,99 +48,154 @@ pub(crate) fn write(
     made.map_err(|e| CliError::Failed(format!("cannot make {}: {e}", folder.display())))?;
     let mut page = format!("# {}\n", escaped(&name_of(session)));
     let mut written = Vec::new();
-    let of = |run: &Run| if run.gone { Vec::new() } else { of_run(run, board.engine.as_ref(), false) };
-    let figures: Vec<_> = board.runs.iter().map(of).collect();
-    let (mut done, all) = (0, figures.iter().map(Vec::len).sum::<usize>() + 1);
-    for ((k, run), figures) in board.runs.iter().enumerate().zip(figures) {
+    let (mut done, all) = (0, 1 + board.runs.iter().filter(|run| !run.gone).count());
+    for (k, run) in board.runs.iter().enumerate() {
         if run.gone {
-            page.push_str(&format!("\n{}\n", replay::gone(k + 1)));
+            let _ = write!(page, "\n{}\n", replay::gone(k + 1));
             continue;
         }
-        let (mut pictures, mut terms) = (Vec::new(), Vec::new());
-        for (name, mut figure) in figures {
-            tell(done, all);
-            done += 1;
+        tell(done, all);
+        done += 1;
+        let digest = labs::by_id(run.job.spec.lab()).digest(&run.results, &run.job.spec);
+        let mut pictures = Vec::new();
+        for mut figure in quoted_figures(board, run, &digest) {
             figure.provenance.entries.push(("session".into(), named(session)));
-            let file = format!("{}-{name}.png", k + 1);
+            let file = format!("{}-{}.png", k + 1, session::name::sanitise(&figure.name));
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
-            // Terms and shared provenance are printed once, below the figures.
-            figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
-            let own = std::mem::take(&mut figure.provenance.terms);
-            terms.extend(
-                own.into_iter()
-                    .chain(std::mem::take(&mut figure.provenance.glossary))
-                    .filter(|(name, _)| !terms.iter().any(|(known, _)| known == name))
-                    .collect::<Vec<_>>(),
-            );
-            let sources = sources(&figure).into_iter().map(|line| line + ".").collect();
-            let said = [vec![caption(&figure)], notes(&figure), sources].concat().join(" ");
-            pictures.push([path, escaped(&figure.title), escaped(&said)]);
+            pictures.push([path, escaped(&figure.title), escaped(&shortened_caption(&caption(&figure)))]);
         }
-        add(&mut page, (board, session), run, (&pictures, &terms));
+        add(&mut page, (board, session), run, (&digest, &pictures));
     }
+    page.push_str(&more(session));
     let fail = |source| FileError::Write { path: path.to_owned(), source };
     whole.fill(page.as_bytes())?;
     written.insert(0, std::path::absolute(path).map_err(fail)?);
     Ok(written)
 }
 
-/// Adds a run: question, answer, tables, figures with captions and terms, provenance, and how to recompute it.
-fn add(
-    page: &mut String,
-    (board, session): (&Board, &str),
-    run: &Run,
-    (pictures, terms): (&[[String; 3]], &[(String, String)]),
-) {
+/// The figures that the answer of a run is about. Those that need measurements missing from the run are skipped.
+fn quoted_figures(board: &Board, run: &Run, digest: &Digest) -> Vec<Figure> {
+    let lab = labs::by_id(run.job.spec.lab());
+    let draw = |(name, details): &(&str, Vec<(&'static str, String)>)| {
+        let more = details.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        lab.figure(name, &Details { more, ..Details::default() }, &run.results, board.engine.as_ref()).ok()
+    };
+    digest.figures.iter().filter_map(draw).take(FIGURES).map(|figure| marked(run, figure)).collect()
+}
+
+/// Adds a run: question, answer, doubts, main table, figures with captions, terms, changed settings and provenance.
+fn add(page: &mut String, (board, session): (&Board, &str), run: &Run, (digest, pictures): (&Digest, &[[String; 3]])) {
     let lab = labs::by_id(run.job.spec.lab());
     let runs: Vec<&Run> = board.runs_of(lab.id()).collect();
     let place = runs.iter().position(|other| std::ptr::eq(*other, run)).filter(|_| runs.len() > 1);
     let place = place.map_or(String::new(), |at| format!(", run {}", at + 1));
-    let asked = lab.asks(&run.job.spec);
+    let mut body = String::new();
+    let answer = lab.answer(&run.results, &run.job.spec);
     // Writing to a String cannot fail.
-    let _ = write!(page, "\n## {}{place}\n\n**Question.** {}\n\n**Answer.**\n\n", lab.title(), escaped(&asked));
-    for line in lab.answer(&run.results, &run.job.spec).lines() {
-        let _ = writeln!(page, "- {}", escaped(line.trim()));
-    }
+    let _ = write!(body, "**Question.** {}\n\n**Answer.**\n\n", escaped(&lab.asks(&run.job.spec)));
+    answer.says.iter().for_each(|text| add_item(&mut body, text));
     if run.summary.is_none() {
-        page.push_str("\nThe run did not finish: these are the results so far.\n");
+        body.push_str("\nThe run did not finish: these are the results so far.\n");
     }
-    let tables = lab.tables(&run.results);
-    if !tables.is_empty() {
-        page.push_str("\n### Tables\n");
+    if !answer.doubts.is_empty() {
+        body.push_str("\n**Doubts.**\n\n");
     }
-    for table in tables {
-        let (short, is_whole) = shortened(&table, run.job.spec.models());
-        let _ = write!(page, "\n{}", short.write(Form::Markdown));
-        if !is_whole {
-            let (session, name) = (quoted(session).unwrap_or_default(), &table.name);
-            let command = printable(&format!("probity export {session} --table {name} -o {name}.md")).into_owned();
-            let _ = writeln!(page, "\nIn full, with all published rows: `{command}`");
-        }
-    }
-    if !pictures.is_empty() {
-        page.push_str("\n### Figures\n");
+    answer.doubts.iter().take(DOUBTS).for_each(|text| add_item(&mut body, &format!("{}.", figure::capital(text))));
+    if let Some(table) = lab.tables(&run.results).iter().find(|table| table.name == digest.table.0) {
+        add_table(&mut body, table, digest, run.job.spec.models());
     }
     for [file, title, caption] in pictures {
-        let _ = write!(page, "\n![{title}]({file})\n\n{caption}\n");
+        let _ = write!(body, "\n![{title}]({file})\n\n{caption}\n");
     }
+    let terms: Vec<_> =
+        labs::glossary().iter().filter(|t| t.labs.contains(&lab.id()) && occurs(t.name, &body)).collect();
     if !terms.is_empty() {
-        page.push_str("\n### Terms\n\n");
+        body.push_str("\n**Terms.**\n\n");
     }
-    for (name, meaning) in terms {
-        let _ = writeln!(page, "- {}: {}", escaped(name), escaped(meaning.trim_end_matches('.')));
+    for term in terms {
+        let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
+        let meaning = figure::capital(term.meaning.trim_end_matches('.'));
+        add_item(&mut body, &format!("{}{symbol}: {meaning}.", term.name));
     }
-    let engine = board
-        .engine
-        .as_ref()
-        .map_or_else(String::new, |e| format!(", computed by Probity {} on {}", e.version, e.device));
-    let _ = write!(
-        page,
-        "\n### Provenance\n\nSpec {}{}.\n\nTo recompute it, save this as `spec.toml` and run `probity run spec.toml`:\n\n```toml\n{}\n```\n",
-        run.job.spec_hash,
-        escaped(&engine),
-        printable(run.job.spec.to_toml().trim_end()).replace('\u{240a}', "\n")
-    );
+    let _ = write!(page, "\n## {}{place}\n\n{body}\n{}", lab.title(), provenance(board, session, run));
+}
+
+/// The first sentences of a caption, at most `CAPTION` words. The picture has the rest.
+fn shortened_caption(caption: &str) -> String {
+    let mut words = 0;
+    let fits = |sentence: &&str| {
+        words += sentence.split_whitespace().count();
+        words <= CAPTION
+    };
+    let kept: Vec<&str> = caption.trim_end_matches('.').split(". ").take_while(fits).collect();
+    format!("{}.", kept.join(". "))
+}
+
+fn add_item(page: &mut String, text: &str) {
+    let _ = writeln!(page, "- {}", escaped(text.trim()));
+}
+
+/// Adds the main table with intervals, the first sentence of its caption, and what it lacks.
+fn add_table(page: &mut String, table: &Table, digest: &Digest, models: &[String]) {
+    let mut table = table.clone();
+    table.entries.retain(|e| digest.table.1.is_none_or(|group| e.group == group));
+    let short = shortened(&table, models);
+    // The sources of a paper's table follow a semicolon or a bracket.
+    let first =
+        ["; ", " (", ". "].iter().fold(short.caption.as_str(), |text, end| text.split(end).next().unwrap_or(text));
+    let rows = short.with_intervals();
+    let brackets = if rows.contains(" [") { " In brackets: intervals." } else { "" };
+    let _ = write!(page, "\n{}.{brackets}\n\n{rows}", escaped(first));
+    if !digest.notes.is_empty() {
+        page.push('\n');
+    }
+    digest.notes.iter().for_each(|note| add_item(page, note));
+}
+
+/// True if a text contains a term as words, in any case.
+fn occurs(term: &str, text: &str) -> bool {
+    let (term, text) = (term.to_lowercase(), text.to_lowercase());
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    text.match_indices(&term).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + term.len()..]);
+        is_edge(before.chars().next_back()) && is_edge(after.trim_start_matches('s').chars().next())
+    })
+}
+
+/// The settings that differ from the default, the provenance, and the commands that reproduce the run.
+fn provenance(board: &Board, session: &str, run: &Run) -> String {
+    let mut out = String::from("**Settings that differ from the default.**");
+    match labs::changes(&Spec::shipped(run.job.spec.lab()), &run.job.spec) {
+        changes if changes.is_empty() => out.push_str(" None.\n"),
+        changes => {
+            out.push_str("\n\n");
+            changes.iter().for_each(|change| add_item(&mut out, change));
+        }
+    }
+    let engine = board.engine.as_ref();
+    let engine = engine.map_or_else(String::new, |e| format!(", computed by Probity {} on {}", e.version, e.device));
+    let _ = write!(out, "\n**Provenance.** Spec {}{}.", run.job.spec_hash, escaped(&engine));
+    if run.job.outcome == Some(Outcome::Done) {
+        let session = command_argument(session);
+        let _ = write!(out, " To reproduce it: `probity export {session} --script again && sh again/run.sh`");
+    }
+    out.push('\n');
+    out
+}
+
+/// Says how to get what the page leaves out.
+fn more(session: &str) -> String {
+    let session = command_argument(session);
+    format!(
+        "\n**More.** `probity export {session} --all DIR` writes all figures and tables, `probity sessions show {session}` prints \
+         the whole answer.\n"
+    )
+}
+
+/// The name of a session as an argument of a command in Markdown.
+fn command_argument(session: &str) -> String {
+    printable_label(&quoted(session).unwrap_or_default()).replace('`', "")
 }
 
 /// The folder of a report's figures.
@@ -149,9 +209,9 @@ pub(crate) fn name_of(session: &str) -> String {
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
 }
 
-/// Shortens a table to fit a page, and returns whether it is still complete. It keeps the run's rows, published rows on the same subject,
+/// Shortens a table to fit a page. It keeps the run's rows, published rows on the same subject,
 /// and, if there are many columns, the last group (the total).
-fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
+fn shortened(table: &Table, models: &[String]) -> Table {
     let mut all: Vec<Vec<String>> = Vec::new();
     for entry in &table.entries {
         if !all.contains(&entry.row) {
@@ -172,8 +232,7 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     });
     let mut short = table.clone();
     short.entries.retain(|e| kept.contains(&&e.row) && last.as_ref().is_none_or(|group| *group == e.group));
-    let is_whole = short.entries.len() == table.entries.len();
-    (short, is_whole)
+    short
 }
 
 fn escaped(text: &str) -> String {
@@ -213,15 +272,40 @@ mod tests {
             whole: &[],
             entries,
         };
-        let (short, is_whole) = shortened(&table, &[]);
+        let short = shortened(&table, &[]);
         let rows: Vec<&str> = short.entries.iter().map(|e| e.row[1].as_str()).collect();
-        assert_eq!((rows, is_whole), (vec!["this run", "published"], false));
+        assert_eq!(rows, ["this run", "published"]);
         let wide: Vec<String> = (0..20).map(|k| format!("column {k}")).collect();
         let entries = wide.iter().map(|column| entry(["m", "this run"], column)).collect();
-        let (short, _) = shortened(&Table { entries, ..table.clone() }, &[]);
+        let short = shortened(&Table { entries, ..table.clone() }, &[]);
         assert_eq!(short.entries.iter().map(|e| e.group.as_str()).collect::<Vec<_>>(), ["column 19"]);
         let few = Table { entries: table.entries[..5].to_vec(), ..table };
-        assert!(shortened(&few, &[]).1);
+        assert_eq!(shortened(&few, &[]), few);
+    }
+
+    /// Regression: the page on the default experiment used to have 5,113 words and 26 figures.
+    #[test]
+    fn report_is_a_page() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions");
+        for name in ["interventions", "prompts", "power", "saliency"] {
+            let board = session::format::Session::read(&root.join(format!("{name}.probity.jsonl"))).unwrap().board();
+            let path = folder.path().join(format!("{name}.md"));
+            let options = Options { dpi: Some(72), ..Options::default() };
+            let files = write(&board, name, &path, (&options, false), &|_, _| {}).unwrap();
+            let page = std::fs::read_to_string(&path).unwrap();
+            let words = page.split_whitespace().count();
+            assert!(words < 900 * board.runs.len(), "{name}: {words} words");
+            assert!((2..=1 + FIGURES * board.runs.len()).contains(&files.len()), "{name}: {files:?}");
+            for part in ["**Question.**", "**Answer.**", "| --- |", "**Provenance.**", "--all DIR"] {
+                assert!(page.contains(part), "{name}: no `{part}` in {page}");
+            }
+        }
+    }
+
+    #[test]
+    fn terms_are_found_as_words() {
+        assert!(occurs("front", "the Front, and") && occurs("oracle", "two oracles") && !occurs("front", "in frontal"));
     }
 
     #[test]

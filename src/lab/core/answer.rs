@@ -3,42 +3,41 @@
 use base::text::last_part;
 use stats::special::student_quantile;
 
+/// Maximum number of sentences of a short answer, its doubt included.
 const SENTENCES: usize = 4;
-/// Maximum number of doubts in the sentence after the results.
-const DOUBTS: usize = 2;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, most important first: at most four sentences, each with one claim, its n and its interval.
+    /// The short answer without its doubt: first the finding with its n and interval, then the others by how much a reader needs them.
     pub says: Vec<String>,
-    /// Further results, which come after the doubts.
+    /// All details: the numbers behind the short answer, and further results.
     pub evidence: Vec<String>,
     /// All doubts, most serious first.
     pub doubts: Vec<String>,
 }
 
 impl Answer {
-    /// Makes external text printable. Results after the fourth become evidence.
-    pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
-        let evidence = says.split_off(says.len().min(SENTENCES));
+    /// Makes external text printable. Sentences beyond the short answer become evidence.
+    pub fn new(mut says: Vec<String>, details: Vec<String>, doubts: Vec<String>) -> Self {
+        let most = SENTENCES - doubts.len().min(1);
+        let evidence = [says.split_off(says.len().min(most)), details].concat();
         let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
         Self { says: clean(says), evidence: clean(evidence), doubts: clean(doubts) }
     }
 
-    /// The most serious doubts as one sentence; `None` if there are none.
-    pub fn doubt(&self) -> Option<String> {
-        let first = &self.doubts[..self.doubts.len().min(DOUBTS)];
-        (!first.is_empty()).then(|| format!("Doubt: {}.", first.join("; ")))
+    /// The short answer in the order in which a reader needs it, each sentence with true if it is the doubt: the finding, the most serious
+    /// doubt, and the rest.
+    pub fn brief(&self) -> Vec<(bool, String)> {
+        let doubt = self.doubts.first().map(|text| (true, format!("Doubt: {text}.")));
+        let mut says = self.says.iter().map(|text| (false, text.clone()));
+        says.next().into_iter().chain(doubt).chain(says).collect()
     }
 
-    /// The doubts that [`Self::doubt`] omits, one sentence each.
-    pub fn further_doubts(&self) -> impl Iterator<Item = String> {
-        self.doubts.iter().skip(DOUBTS).map(|text| format!("Doubt: {text}."))
-    }
-
-    /// The results, the sentence of doubts, and further results.
+    /// The whole answer: the short one, the details and the other doubts.
     pub fn lines(&self) -> Vec<String> {
-        self.says.iter().cloned().chain(self.doubt()).chain(self.evidence.iter().cloned()).collect()
+        let others = self.doubts.iter().skip(1).map(|text| format!("Doubt: {text}."));
+        let brief = self.brief().into_iter().map(|(_, text)| text);
+        brief.chain(self.evidence.iter().cloned()).chain(others).collect()
     }
 }
 
@@ -88,15 +87,18 @@ pub fn asked_of(models: &[String]) -> String {
 mod tests {
     use super::*;
 
+    /// Regression: answers used to take up to eleven rows of a small screen, and the doubt came after all results.
     #[test]
-    fn an_answer_has_four_sentences_and_two_doubts_before_the_rest() {
+    fn a_short_answer_has_four_sentences_and_the_doubt_follows_the_finding() {
         let many = |n: usize| (0..n).map(|i| format!("{i}\u{1b}")).collect::<Vec<_>>();
-        let answer = Answer::new(many(8), many(3));
-        assert_eq!((answer.says.len(), answer.evidence.len(), answer.further_doubts().count()), (4, 4, 1));
-        assert!(answer.lines().len() == 9 && answer.lines()[4].starts_with("Doubt: "), "all sentences are kept");
-        assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "only two of three doubts are named");
+        let answer = Answer::new(many(8), vec!["detail".into()], many(3));
+        assert_eq!((answer.says.len(), answer.evidence.len(), answer.doubts.len()), (3, 6, 3));
+        let brief = answer.brief();
+        assert_eq!(brief.iter().map(|(doubt, _)| *doubt).collect::<Vec<_>>(), [false, true, false, false]);
+        assert_eq!(answer.lines().len(), 12, "all sentences are kept");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
-        assert_eq!(Answer::default().doubt(), None);
+        assert_eq!(Answer::new(many(8), Vec::new(), Vec::new()).brief().len(), 4);
+        assert!(Answer::default().brief().is_empty());
     }
 
     /// Regression: the doubt used to begin "1 relations are few", and to be the same with 8 and with 15 units.

@@ -1,6 +1,6 @@
 //! Figures that two runs have in common, and their values side by side.
 
-use crate::compared::{Number, common, table};
+use crate::compared::{Number, pair, table};
 use base::numbers::short;
 use figure::layers::{self, Count};
 use figure::{Emphasis, Figure, Layer};
@@ -85,7 +85,7 @@ pub fn by_value(
     let of = |figure: &Figure, numbers: &[Number]| {
         values(figure, numbers.first().map_or(LEVEL, |n| n.level), is_distrusted(figure, numbers))
     };
-    table((n, m), &common((&of(f, of_f), &[]), (&of(g, of_g), &[])), shared, room)
+    table((n, m), &pair((&of(f, of_f), &[]), (&of(g, of_g), &[])).common, shared, room)
 }
 
 /// True if the title names the model and the oracle of numbers that the answer distrusts.

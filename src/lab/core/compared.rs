@@ -52,38 +52,58 @@ pub struct Common {
     pub p: Option<f64>,
 }
 
-/// Returns the numbers that two runs have in common, in the order of the first run.
+/// The numbers of two runs, each once: those of both runs, in the order of the first, and those of only one.
+#[derive(Debug, Clone, Default)]
+pub struct Paired {
+    pub common: Vec<Common>,
+    pub alone: [Vec<Number>; 2],
+}
+
+/// Pairs the numbers of two runs by name and group.
 ///
 /// If both runs have equally many models, models in the same position are compared, and names show both. Runs are treated as independent,
 /// because it is unknown which examples they share. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner
 /// 2008), which preserves their asymmetry. For differences between proportions of 5 examples, symmetric intervals from half-widths would
 /// cover only 83 %; with 20 examples, 91 %.
-pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
+pub fn pair((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Paired {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
-    let beside = |a: &Number| {
-        let same = b.iter().find(|b| (&b.name, &b.group) == (&a.name, &a.group));
+    let mut taken = vec![false; b.len()];
+    let mut out = Paired::default();
+    for a in a {
+        let same = |b: &Number| (&b.name, &b.group) == (&a.name, &a.group);
         let of = |n: &Number, models: &[String]| [&n.name, &n.group].map(|text| roles(text, models));
-        let in_place = || b.iter().find(|b| swapped && of(b, of_b) == of(a, of_a));
-        let b = same.or_else(in_place)?;
-        let printed = |text: &str| if same.is_some() { text.to_owned() } else { with_both(text, of_a, of_b) };
-        let a = &Number { name: printed(&a.name), group: printed(&a.group), ..a.clone() };
-        let z = |level: f64| normal_quantile(0.5 + 0.5 * level);
-        let scale = z(a.level) / z(b.level);
-        let arms = |x: &Number| (x.value.mean - x.value.lo, x.value.hi - x.value.mean);
-        let ((a_down, a_up), (b_down, b_up)) = (arms(a), arms(b));
-        let (down, up) = ((scale * b_down).hypot(a_up), (scale * b_up).hypot(a_down));
-        let mean = b.value.mean - a.value.mean;
-        let towards = if mean > 0.0 { down } else { up };
-        let p = (towards > 0.0).then(|| chi2_tail((z(a.level) * mean / towards).powi(2)));
-        let difference = Estimate { mean, lo: mean - down, hi: mean + up };
-        Some(Common { a: a.clone(), b: b.clone(), difference, p })
-    };
-    let mut all: Vec<Common> = a.iter().filter_map(beside).collect();
+        let in_place = |b: &Number| swapped && of(b, of_b) == of(a, of_a);
+        let find = |fits: &dyn Fn(&Number) -> bool| (0..b.len()).find(|i| !taken[*i] && fits(&b[*i]));
+        let (at, is_same) = (find(&same).or_else(|| find(&in_place)), find(&same).is_some());
+        let Some(at) = at else {
+            out.alone[0].push(a.clone());
+            continue;
+        };
+        taken[at] = true;
+        let printed = |text: &str| if is_same { text.to_owned() } else { with_both(text, of_a, of_b) };
+        let a = Number { name: printed(&a.name), group: printed(&a.group), ..a.clone() };
+        out.common.push(difference(a, b[at].clone()));
+    }
+    out.alone[1] = b.iter().zip(&taken).filter(|(_, taken)| !**taken).map(|(b, _)| b.clone()).collect();
     let has = |c: &Common| c.a.stands_in.is_none().then(|| (c.a.group.clone(), c.a.name.clone()));
-    let main: Vec<(String, String)> = all.iter().filter_map(has).collect();
+    let main: Vec<(String, String)> = out.common.iter().filter_map(has).collect();
     let is_needed = |c: &Common, of: &str| !main.iter().any(|(group, name)| *group == c.a.group && name == of);
-    all.retain(|c| c.a.stands_in.as_ref().is_none_or(|other| is_needed(c, &other.of)));
-    all
+    out.common.retain(|c| c.a.stands_in.as_ref().is_none_or(|other| is_needed(c, &other.of)));
+    out.alone.iter_mut().for_each(|alone| alone.retain(|n| n.stands_in.is_none()));
+    out
+}
+
+/// The difference of a number in two runs.
+fn difference(a: Number, b: Number) -> Common {
+    let z = |level: f64| normal_quantile(0.5 + 0.5 * level);
+    let scale = z(a.level) / z(b.level);
+    let arms = |x: &Number| (x.value.mean - x.value.lo, x.value.hi - x.value.mean);
+    let ((a_down, a_up), (b_down, b_up)) = (arms(&a), arms(&b));
+    let (down, up) = ((scale * b_down).hypot(a_up), (scale * b_up).hypot(a_down));
+    let mean = b.value.mean - a.value.mean;
+    let towards = if mean > 0.0 { down } else { up };
+    let p = (towards > 0.0).then(|| chi2_tail((z(a.level) * mean / towards).powi(2)));
+    Common { difference: Estimate { mean, lo: mean - down, hi: mean + up }, a, b, p }
 }
 
 /// Explains why other numbers are compared for a run. `of` selects this run's side.
@@ -123,43 +143,54 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
     })
 }
 
-/// States in one line how many numbers differ significantly. `shared` as in [`table`].
-pub fn verdict(numbers: &[Common], shared: bool) -> String {
-    let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
+/// States in one line how many numbers both runs have, how many of these differ significantly, and how many only one run has. `shared` as
+/// in [`table`].
+pub fn verdict(paired: &Paired, shared: bool) -> String {
+    let (tested, same): (Vec<&Common>, Vec<&Common>) = paired.common.iter().partition(|c| !c.is_same(shared));
+    let alone = match paired.alone.iter().map(Vec::len).sum::<usize>() {
+        0 => String::new(),
+        n => format!("; {n} in one run only"),
+    };
     match (tested.len(), same.len()) {
-        (0, 0) => return "The runs have no comparable results in common.".into(),
-        (0, n) => return format!("Nothing differs: {} the same in both runs.", counted(n, "number is", "numbers are")),
+        (0, 0) => return format!("The runs have no comparable results in common{alone}."),
+        (0, n) => {
+            return format!(
+                "Nothing differs: {} the same in both runs{alone}.",
+                counted(n, "number is", "numbers are")
+            );
+        }
         _ => {}
     }
     let p: Vec<(f64, bool)> =
         tested.iter().zip(adjusted(&tested)).filter_map(|(c, p)| Some((p?, c.is_trusted()))).collect();
     let of = |trusted: bool| p.iter().filter(|(p, is_trusted)| *p <= ALPHA && *is_trusted == trusted).count();
-    let (apart, doubtful) = (of(true), of(false));
-    let all = counted(p.len(), "number", "numbers");
-    let differ = |n: usize| {
-        let verb = if n == 1 { "differs" } else { "differ" };
-        format!("{n} of {all} {verb} significantly after Holm's adjustment")
-    };
-    let count = match (apart, doubtful) {
-        _ if p.is_empty() => "Nothing is tested: no number has an interval in both runs".to_owned(),
-        (0, 0) => format!("None of {all} differs significantly after Holm's adjustment"),
-        (0, 1) => format!("{}, but it does not affect the answer", differ(1)),
-        (0, n) => format!("{}, but none of them affects the answer", differ(n)),
-        (n, 0) => differ(n),
-        (n, more) => format!("{}; so do {more} that do not affect the answer", differ(n)),
-    };
-    let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
-    format!("{count}{same}.")
+    let differ =
+        |n: usize| format!("{n} {} significantly after Holm's adjustment", if n == 1 { "differs" } else { "differ" });
+    let mut parts = Vec::new();
+    match (of(true), of(false)) {
+        _ if p.is_empty() => {}
+        (0, 0) => parts.push("none differs significantly after Holm's adjustment".to_owned()),
+        (0, 1) => parts.push(format!("{}, but it does not affect the answer", differ(1))),
+        (0, n) => parts.push(format!("{}, but none of them affects the answer", differ(n))),
+        (n, 0) => parts.push(differ(n)),
+        (n, more) => parts.push(format!("{}, and so do {more} that do not affect the answer", differ(n))),
+    }
+    let be = |n: usize| if n == 1 { "is" } else { "are" };
+    if !same.is_empty() {
+        parts.push(format!("{} {} identical", same.len(), be(same.len())));
+    }
+    match tested.len() - p.len() {
+        0 => {}
+        n => parts.push(format!("{n} without intervals {} not tested", be(n))),
+    }
+    let count = counted(paired.common.len(), "number", "numbers");
+    format!("{count} in both runs: {}{alone}.", parts.join("; "))
 }
 
-/// Names the numbers that only this run has, which are not compared. `of` selects this run's side.
-pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
+/// Names the numbers that only this run has, which are not compared.
+pub fn alone(place: usize, numbers: &[Number]) -> Option<String> {
     const NAMED: usize = 3;
-    let shown = |n: &&Number| {
-        let same = |x: &Number| (x.value.mean.to_bits(), x.n) == (n.value.mean.to_bits(), n.n);
-        !common.iter().map(of).any(|x| same(x) && (x.name == n.name || x.name.contains(" | ")))
-    };
-    let left: Vec<String> = all.iter().filter(|n| n.stands_in.is_none()).filter(shown).map(full_name).collect();
+    let left: Vec<String> = numbers.iter().map(full_name).collect();
     let run = if place == 0 { "the example".to_owned() } else { format!("run {place}") };
     let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     let more = if left.len() > NAMED { format!("; and {} more", left.len() - NAMED) } else { String::new() };

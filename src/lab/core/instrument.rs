@@ -35,6 +35,7 @@ pub trait Instrument: Send + Sync + 'static {
     const ASKS: fn(&Self::Spec) -> String;
     /// The answer to that question so far.
     const ANSWER: fn(&Self::Results, &Self::Spec) -> Answer;
+    const DIGEST: fn(&Self::Results, &Self::Spec) -> Digest;
     /// The main numbers of a run, for comparing two runs.
     const NUMBERS: fn(&Self::Results) -> Vec<Number>;
     const SUMMARY: fn(&Self::Results, &Self::Spec) -> Vec<String>;
@@ -89,6 +90,17 @@ impl FigureEntry {
     pub const fn further(name: &'static str, shows: &'static str) -> Self {
         Self { name, shows, headline: false }
     }
+}
+
+/// What a one-page report shows of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Digest {
+    /// Name of the main table, and the only group of columns that the page shows of it; `None` for the usual choice.
+    pub table: (&'static str, Option<&'static str>),
+    /// The figures that the answer is about, with their details, most important first.
+    pub figures: Vec<(&'static str, Vec<(&'static str, String)>)>,
+    /// What the table lacks, and why.
+    pub notes: Vec<String>,
 }
 
 /// Arguments of a figure besides its name.

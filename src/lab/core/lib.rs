@@ -40,7 +40,7 @@ pub use fault::Fault;
 pub use finding::{Body, Common, Finding, FindingKind, Head, SummaryFinding};
 pub use host::{Channel, EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
 pub use id::LabId;
-pub use instrument::{Details, Experiment, FigureEntry, Instrument, Pick, Preset};
+pub use instrument::{Details, Digest, Experiment, FigureEntry, Instrument, Pick, Preset};
 pub use origin::Origin;
 pub use results::Tagged;
 pub use spec::{LabSpec, SpecError, SpecFields};

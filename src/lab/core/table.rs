@@ -114,16 +114,39 @@ impl Table {
         }
     }
 
+    /// Formats a number with its interval, or a note that it has none; an exact number needs none.
+    fn with_interval(&self, entry: Option<&Entry>) -> String {
+        let number = self.number(entry);
+        let Some((entry, value)) = entry.and_then(|e| Some((e, e.value?))).filter(|(_, v)| v.mean.is_finite()) else {
+            return number;
+        };
+        let end = |mean: f64| self.number(Some(&Entry { value: Some(Estimate { mean, ..value }), ..entry.clone() }));
+        match value {
+            v if v.lo.is_nan() || v.hi.is_nan() => format!("{number} (no interval)"),
+            v if v.lo < v.hi => format!("{number} [{}, {}]", end(v.lo), end(v.hi)),
+            _ => number,
+        }
+    }
+
+    /// The rows with their intervals in Markdown, without the caption.
+    pub fn with_intervals(&self) -> String {
+        self.markdown_rows(Self::with_interval)
+    }
+
     fn markdown(&self) -> String {
+        format!("{}\n\n{}", marked(&printable_message(&self.caption)), self.markdown_rows(Self::number))
+    }
+
+    fn markdown_rows(&self, cell: fn(&Self, Option<&Entry>) -> String) -> String {
         let groups = self.groups();
         let heads = groups
             .iter()
             .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{g} {c}").trim_start().to_owned()));
         let heads: Vec<String> = self.stub.iter().cloned().chain(heads).collect();
         let rows = self.rows().into_iter().map(|(stub, cells)| {
-            stub.iter().cloned().chain(cells.into_iter().map(|c| self.number(c))).collect::<Vec<_>>()
+            stub.iter().cloned().chain(cells.into_iter().map(|c| cell(self, c))).collect::<Vec<_>>()
         });
-        format!("{}\n\n{}", marked(&printable_message(&self.caption)), markdown(&heads, self.stub.len(), rows))
+        markdown(&heads, self.stub.len(), rows)
     }
 
     fn latex(&self) -> String {

@@ -54,6 +54,8 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "An edit that ignores the property: no change, or a random one. A method should beat it.",
     ),
+    term("target property", "Zc", &[Interventions], "The property that an edit is to change; Zc in the paper."),
+    term("property to keep", "Ze", &[Interventions], "A property that an edit is to leave as it is; Ze in the paper."),
     term(
         "S of a constant answer",
         "",

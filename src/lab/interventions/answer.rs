@@ -55,22 +55,37 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
+/// The symbol or name of a method's parameter: `ε`, `rank`.
+fn symbol(v: &OptimumFinding) -> String {
+    match v.parameter.as_str() {
+        "epsilon" => "ε".to_owned(),
+        "alpha" => "α".to_owned(),
+        name => words(name),
+    }
+}
+
 /// `rank 2`, `ε .84 (.41 to 1.71 per half)`: the strength that is best on all examples, and those chosen on the half that is not
 /// scored. The first sentence always says where the strength was chosen.
 fn strength(v: &OptimumFinding, first: bool) -> String {
-    let name = if v.parameter == "epsilon" { "ε".to_owned() } else { words(&v.parameter) };
     let choice = match chosen_range(v) {
         Some((least, most)) => format!(" ({} to {} per half)", short(least), short(most)),
         None if first && v.how.chosen.is_some() => " (chosen on the other half)".to_owned(),
         None => String::new(),
     };
-    format!("{name} {}{choice}", short(v.value))
+    format!("{} {}{choice}", symbol(v), short(v.value))
 }
 
 /// The smallest and the largest strength chosen on halves of the examples, if there are several.
 pub fn chosen_range(v: &OptimumFinding) -> Option<(f64, f64)> {
     let chosen = || v.how.choices.iter().map(|(value, _)| *value);
     chosen().reduce(f64::min).zip(chosen().reduce(f64::max)).filter(|(least, most)| least < most)
+}
+
+/// The strengths chosen on halves of the examples, if there are several: `.3 and .7`, `.41 to 1.71`.
+pub fn strengths_of_halves(v: &OptimumFinding) -> Option<String> {
+    let (least, most) = chosen_range(v)?;
+    let joined = if v.how.choices.len() == 2 { "and" } else { "to" };
+    Some(format!("{} {joined} {}", short(least), short(most)))
 }
 
 /// ` (.41 to 1.71 on halves)`; empty for a single strength.
@@ -86,57 +101,68 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let (mut says, mut evidence, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = None;
-    let (goals, required) = decisions(results, spec, oracle);
+    let (goals, required, floors) = decisions(results, spec, oracle);
     for of_goal in goals {
         let mut bests: Vec<String> = Vec::new();
+        let mut basis = String::new();
         for model in &spec.models {
             let on = on_model(spec, model);
             let order = ranked_for(results, model, oracle, of_goal.goal);
             let Some(best) = order.first().copied() else {
                 let without = without(results, spec, (model, oracle), Some(of_goal.goal));
-                evidence.extend(without.map(|text| capital(&text)));
+                evidence.extend(without.map(|(what, why)| format!("{}: {}.", capital(&what), why.join("; "))));
                 continue;
             };
             let of = match among(results, spec, (model, oracle, of_goal.goal), order.len()) {
                 of if of.is_empty() && !best.is_final => " so far".to_owned(),
                 of => of,
             };
-            let (at, scores) = best_scores(results, spec, best, &mut before);
-            let title = best.value.method_key().title();
-            if on.is_empty() {
-                bests.push(match of_goal.of_best && of.is_empty() {
-                    true => format!(", at {at}: {scores}"),
-                    false => format!("; best{of}: {title} at {at}, {scores}"),
-                });
-            } else {
-                bests.push(format!("{title}{on}, R {}", spread(&best.value, &best.value.reliability)));
-                let doing = doing(of_goal.goal);
-                evidence.push(format!("Best{on} at {doing}{of}: {title} at {at}, {scores}."));
+            if before.is_none() {
+                basis = brief_basis(results, best);
             }
+            let (v, title) = (&best.value, best.value.method_key().title());
+            let r = format!("R {}", spread(v, &v.reliability));
+            bests.push(match (of_goal.of_best && of.is_empty(), on.is_empty()) {
+                (true, true) => format!(": {r}"),
+                (false, true) => format!("; best{of}: {title}, {r}"),
+                (_, false) => format!("{title}{on}, {r}"),
+            });
+            let (at, scores) = best_scores(results, spec, best, &mut before);
+            evidence.push(format!("Best{on} at {}{of}: {title} at {at}, {scores}.", doing(of_goal.goal)));
             after.extend(model_itself(results, best, &on));
         }
         let bests = match bests.as_slice() {
             [one] if spec.models.len() == 1 => one.clone(),
-            [] => String::new(),
-            all if all.len() > NAMED => String::new(),
-            all => {
-                let n = before.as_ref().filter(|_| says.is_empty()).map_or(String::new(), |(_, n)| format!(" ({n})"));
-                format!("; best: {}{n}", all.join("; "))
-            }
+            all if all.is_empty() || all.len() > NAMED => String::new(),
+            all => format!("; best: {}", all.join("; ")),
         };
-        says.push(format!("{}{bests}.", of_goal.clause));
+        says.push(format!("{}{bests}{basis}.", of_goal.clause));
     }
     let Some((basis, _)) = before else {
-        let none = |model: &String| Some(format!("Undecided: {}", without(results, spec, (model, oracle), None)?));
-        let says = spec.models.iter().filter_map(none).collect();
-        return Answer::new(says, doubts(results, spec, oracle));
+        let (mut says, mut causes) = (Vec::new(), Vec::new());
+        for (what, why) in spec.models.iter().filter_map(|model| without(results, spec, (model, oracle), None)) {
+            says.push(format!("Undecided: {what}."));
+            causes.extend(why.iter().map(|cause| format!("{}.", capital(cause))));
+        }
+        return Answer::new([says, causes].concat(), Vec::new(), doubts(results, spec, oracle));
     };
-    says.extend([required, format!("{}.", capital(&basis))]);
+    says.push(required);
+    evidence.push(format!("{}.", capital(&basis)));
+    evidence.extend(floors);
     for model in &spec.models {
         let next = next_sentence(results, model, oracle);
         evidence.extend(next.map(|text| format!("Next{}{text}.", on_model(spec, model))));
     }
-    Answer::new([says, evidence, after].concat(), doubts(results, spec, oracle))
+    Answer::new(says, [evidence, after].concat(), doubts(results, spec, oracle))
+}
+
+/// The number of examples of the first score, and the meaning of its brackets: ` (n 2,400, 95 % interval)`.
+fn brief_basis(results: &Results, best: &Tagged<OptimumFinding>) -> String {
+    let brackets = match best.value.how.replicates {
+        k if is_few(k) => format!("in brackets {k} training runs"),
+        _ => format!("{} interval", level_title(best.level)),
+    };
+    format!(" ({}, {brackets})", counted(results, best))
 }
 
 /// Example: ` on bert-mini`; empty for a single model.
@@ -281,8 +307,9 @@ fn best_scores(
         true => String::new(),
         false => format!("; {}, {}", basis.0, basis.1),
     };
-    let [r_is, c, s] = [&v.reliability, &v.completeness, &v.selectivity].map(|b| spread(v, b));
-    (strength(v, first), format!("{r} {r_is}, C {c}, S {s}{distance}{tail}"))
+    let [c, s] = if first { ["completeness C", "selectivity S"] } else { ["C", "S"] };
+    let [r_is, c_is, s_is] = [&v.reliability, &v.completeness, &v.selectivity].map(|b| spread(v, b));
+    (strength(v, first), format!("{r} {r_is}, {c} {c_is}, {s} {s_is}{distance}{tail}"))
 }
 
 /// The number of test examples of a best strength: `n 2,400`.
@@ -395,9 +422,14 @@ fn difference(versus: &VersusFinding, [best, second]: [&Tagged<OptimumFinding>; 
 /// Number of different reasons for having no best strength that are named.
 const REASONS: usize = 2;
 
-/// Reason why no method of a model, or none with this goal, has a best strength, if that is so; starts with the number
-/// of examples if they are the cause.
-fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), goal: Option<Goal>) -> Option<String> {
+/// The statement that no method of a model, or none with this goal, has a best strength, if that is so, and its causes: the number of
+/// examples if it may be one, and those of the methods.
+fn without(
+    results: &Results,
+    spec: &Spec,
+    (model, oracle): (&str, OracleKind),
+    goal: Option<Goal>,
+) -> Option<(String, Vec<String>)> {
     let mine = |w: &&Tagged<NoOptimumFinding>| {
         let method = &w.value.method;
         w.model == model
@@ -422,11 +454,10 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
         let reason = if names.len() > 1 { common(reason) } else { (*reason).to_owned() };
         format!("{}: {reason}", listed(names, "methods"))
     });
-    let reasons = reasons.collect::<Vec<_>>().join("; ");
     let curve = results.curve(model, &first.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| &p.value);
     let counts = counts.map(|p| p.beside.texts.map_or((p.n_s, p.n_c), |[all, with]| (with, all)));
-    let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
+    let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map(|(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
         let enough = if with == 0 || !first.is_final {
             "run more examples".to_owned()
@@ -435,14 +466,15 @@ fn without(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), 
             format!("with about {} examples, about {FEW_TO_KEEP} test sentences would", grouped(enough))
         };
         format!(
-            "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: {enough}; ",
+            "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: {enough}",
             grouped(with),
             grouped(all)
         )
     });
     let what = goal.map_or(String::new(), |goal| format!(" for {}", doing(goal)));
     let on = on_model(spec, model);
-    Some(format!("no method{what} has a best strength{on}{so_far}, by the {}: {few}{reasons}.", oracle_name(oracle)))
+    let says = format!("no method{what} has a best strength{on}{so_far}, by the {}", oracle_name(oracle));
+    Some((says, few.into_iter().chain(reasons).collect()))
 }
 
 #[cfg(test)]

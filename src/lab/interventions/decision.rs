@@ -56,14 +56,15 @@ struct Decision {
 /// The decisions for one goal on all models.
 pub(crate) struct OfGoal {
     pub goal: Goal,
-    /// `No: none of the 3 methods that set a value both sets it and keeps the attractor number`.
+    /// `No: none of 3 methods both sets a value and keeps the attractor number`.
     pub clause: String,
     /// True if the clause names the most reliable method.
     pub of_best: bool,
 }
 
-/// The verdict on each goal that the methods of a run have, and the scores that it requires. Empty before the first outcome.
-pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (Vec<OfGoal>, String) {
+/// The verdict on each goal that the methods of a run have, the scores that it requires, and the selectivity of a constant answer if that
+/// is what S must exceed. Empty before the first outcome.
+pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (Vec<OfGoal>, String, Option<String>) {
     let target = words(&spec.task.target);
     let mut out: Vec<OfGoal> = Vec::new();
     let mut full = true;
@@ -86,18 +87,17 @@ pub(crate) fn decisions(results: &Results, spec: &Spec, oracle: OracleKind) -> (
     // An oracle with a constant answer can have an S above the bar.
     let judged = spec.models.iter().flat_map(|model| ranked(results, model, oracle));
     let floors: Vec<f64> = judged.filter_map(|o| constant_answer(results, o)).filter(|floor| *floor > bar).collect();
-    let needs = match floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max)) {
-        None => format!("completeness C and selectivity S of at least {}", score(bar)),
-        Some((least, most)) => {
-            let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
-            let most = score(most);
-            format!(
-                "completeness C of at least {}, selectivity S above {least}{most}, that of a constant answer",
-                score(bar)
-            )
-        }
+    let ends = floors.iter().copied().reduce(f64::min).zip(floors.iter().copied().reduce(f64::max));
+    let floor = ends.map(|(least, most)| {
+        let least = if score(least) == score(most) { String::new() } else { format!("{} to ", score(least)) };
+        format!("{least}{}", score(most))
+    });
+    let required = match &floor {
+        None => format!("C and S of at least {}", score(bar)),
+        Some(floor) => format!("C of at least {}, S above {floor}", score(bar)),
     };
-    (out, format!("Required by the {}: {needs}.", oracle_name(oracle)))
+    let floor = floor.map(|floor| format!("An oracle that never changes its answer has a selectivity S of {floor}."));
+    (out, format!("Required ({}): {required}.", oracle_name(oracle)), floor)
 }
 
 /// `no on bert-mini; undecided on gpt2-mini`.
@@ -142,11 +142,11 @@ fn decide(results: &Results, spec: &Spec, (model, oracle): (&str, OracleKind), g
         None => find(Verdict::Undecided).or_else(|| match all.as_slice() {
             [only] => Some(only.clone()),
             all => {
-                let (aim, does) = match goal {
-                    Goal::Counterfactual => ("set a value", "sets it"),
-                    Goal::Nullifying => ("remove it", "removes it"),
+                let does = match goal {
+                    Goal::Counterfactual => "sets a value",
+                    Goal::Nullifying => "removes it",
                 };
-                let why = format!("none of the {} methods that {aim} both {does} and keeps {kept}", all.len());
+                let why = format!("none of {} methods both {does} and keeps {kept}", all.len());
                 Some(Decision { verdict: Verdict::No, why, of_best: false })
             }
         }),

@@ -11,6 +11,7 @@ pub mod behaviour;
 pub mod bench;
 pub mod continuation;
 mod decision;
+mod digest;
 pub mod distance;
 mod doubts;
 mod edits;

@@ -15,6 +15,7 @@ pub enum OracleKind {
     Linear,
 }
 
+/// The value in specs, commands and names of files; [`OracleKind::title`] is for readers.
 impl std::fmt::Display for OracleKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -25,6 +26,13 @@ impl std::fmt::Display for OracleKind {
 }
 
 impl OracleKind {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mlp => "MLP",
+            Self::Linear => "linear",
+        }
+    }
+
     /// The other kind of oracle, used to check a result.
     pub(crate) fn other(self) -> Self {
         match self {

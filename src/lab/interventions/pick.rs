@@ -1,5 +1,6 @@
 //! Picks the figure requested on a command line from its name, model, methods and oracle.
 
+use super::answer::oracle_name;
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
 use super::map::Score;
@@ -80,7 +81,10 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!("{name} shows {methods} under the {} oracle, but the session has no points for them", figure.oracle)
+            format!(
+                "{name} shows {methods} under the {}, but the session has no such points",
+                oracle_name(figure.oracle)
+            )
         });
     }
     if name == "lens" {
@@ -90,7 +94,7 @@ pub fn pick(
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
-    let none = || format!("the session has no points for model {model} with the {oracle} oracle");
+    let none = || format!("the session has no points for model {model} with the {}", oracle_name(oracle));
     if name == "pareto" {
         return pareto(results, engine, &model, oracle).ok_or_else(none);
     }
@@ -123,12 +127,10 @@ pub fn pick(
     if name == "map" || name.starts_with("map-") {
         let score = Score::ALL.into_iter().find(|s| name.ends_with(s.name())).unwrap_or_default();
         let drawn = methods.iter().find_map(|m| map(results, engine, (&model, m, oracle), score));
-        let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
+        let (titles, judge) =
+            (methods.iter().map(MethodKey::title).collect::<Vec<_>>().join(", "), oracle_name(oracle));
         return drawn.ok_or_else(|| {
-            format!(
-                "no map of {} on {model} with the {oracle} oracle was computed; request it with [map] in the spec",
-                titles.join(", ")
-            )
+            format!("no map of {titles} on {model} with the {judge} was computed; a spec requests it with [map]")
         });
     }
     if let Some(other) = parameters.iter().position(|p| *p != parameters[0]) {

@@ -47,7 +47,8 @@ fn at_strengths(results: &Results, curve: &Curve) -> Vec<Number> {
     let distrusted = distrusts(results, &key.model, key.oracle);
     let mut places: Vec<usize> = (0..STRENGTHS).map(|i| i * last / (STRENGTHS - 1)).collect();
     places.dedup();
-    let points = places.into_iter().filter_map(|at| curve.points.get(at));
+    // At strength 0 all methods of a goal have the same scores, which would count several times.
+    let points = places.into_iter().filter_map(|at| curve.points.get(at)).filter(|point| point.value.value > 0.0);
     let of = |point: &Tagged<ReliabilityFinding>| {
         let p = &point.value;
         let both = if p.n_c == p.n_s { Count::from(p.n_c) } else { (p.n_c, p.n_s).into() };

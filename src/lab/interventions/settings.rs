@@ -380,18 +380,22 @@ fn oracle_layer() -> Setting<Spec> {
 }
 
 fn oracle_names(oracles: &[OracleKind]) -> String {
-    oracles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
+    oracles.iter().map(|oracle| oracle.title()).collect::<Vec<_>>().join(" + ")
 }
 
 fn oracles() -> Setting<Spec> {
-    row("probe.oracles", "Oracles", "The probes that judge edits; the answer uses the first one.")
-        .one_of(
-            &ORACLES,
-            |oracles| oracle_names(oracles),
-            |s: &Spec, oracles| s.probe.oracles == **oracles,
-            |s, oracles| s.probe.oracles = oracles.to_vec(),
-        )
-        .shown(|spec, _| oracle_names(&spec.probe.oracles))
+    row(
+        "probe.oracles",
+        "Oracles",
+        "The probes that judge edits; the answer uses the first one. In specs: `mlp`, `linear`.",
+    )
+    .one_of(
+        &ORACLES,
+        |oracles| oracle_names(oracles),
+        |s: &Spec, oracles| s.probe.oracles == **oracles,
+        |s, oracles| s.probe.oracles = oracles.to_vec(),
+    )
+    .shown(|spec, _| oracle_names(&spec.probe.oracles))
 }
 
 fn grid() -> Setting<Spec> {

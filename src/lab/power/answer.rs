@@ -43,12 +43,13 @@ fn items(spec: &Spec) -> &'static str {
 }
 
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
-    let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), clusters(results)) };
+    let Some(c) = results.comparison() else { return Answer::new(over_tasks(results), Vec::new(), clusters(results)) };
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
-    says.extend(needed(results, c, items(spec)));
+    let (brief, details) = needed(results, c, items(spec)).unwrap_or_default();
+    says.extend(brief);
     if let Some((n, bound)) = results.recommended() {
         let ends = bound_ends(results, spec, &c.value).unwrap_or_default();
-        says.push(format!("Training sentences that suffice by the {bound}: {}{ends}.", grouped(n as usize)));
+        says.push(format!("Training sentences, by the {bound}: {}{ends}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));
@@ -59,7 +60,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(too_few(c));
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
-    Answer::new(says, doubts)
+    Answer::new(says, details, doubts)
 }
 
 /// Interval for the recommended number of training sentences, computed from the bound at both ends of the difference's interval.
@@ -268,19 +269,24 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     format!("{amount} on {} {items}{seeds}, {p}{equal}.", grouped(c.n))
 }
 
-/// The number of items that would show the difference, and the smallest difference that the current items would show.
-fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<String> {
-    let Some(r) = results.needed().map(|r| &r.value) else { return Vec::new() };
+/// The number of items that would show the difference, in short and in full; the latter with the smallest difference that the current
+/// items would show.
+fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Option<(Option<String>, Vec<String>)> {
+    let r = &results.needed()?.value;
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
     let (have, target) = (grouped(c.n), often(r.target));
-    let text = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
+    let (brief, text) = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
         Some(_) => {
-            let text = seen(&c.value, (&span(&r.n_test), items), &target, by, r.design);
-            format!("needed: {text}; this run has {have}")
+            let needs = span(&r.n_test);
+            let text = seen(&c.value, (&needs, items), &target, by, r.design);
+            (Some(format!("Needed to show it {target} of the time: {needs} {items}; this run has {have}.")), text)
         }
         None => {
             let text = seen(&c.value, (&have, items), &power_at_hand(results, r.power), by, r.design);
-            if results.collapsed().is_some() { text } else { format!("{text}; {}", none_enough(&c.value)) }
+            match results.collapsed().is_some() {
+                true => (None, text),
+                false => (Some(format!("{}.", capital(none_enough(&c.value)))), text),
+            }
         }
     };
     let smallest = r.mde.map(|mde| {
@@ -290,7 +296,7 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Vec<
             amount.trim_start_matches('+'),
         )
     });
-    std::iter::once(format!("{}.", capital(&text))).chain(smallest).collect()
+    Some((brief, std::iter::once(format!("{}.", capital(&text))).chain(smallest).collect()))
 }
 
 /// Accuracies of both sides, their difference and its power.

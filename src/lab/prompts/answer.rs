@@ -38,10 +38,11 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let done = results.relations.iter().filter(|r| r.is_final).count();
     let all = results.data.as_ref().map_or(done, |d| d.value.relations.len());
     if results.summaries.is_empty() {
-        return Answer::new(so_far(results, done, all), Vec::new());
+        return Answer::new(so_far(results, done, all), Vec::new(), Vec::new());
     }
     let part = if done < all { format!(", {done} of {all} relations so far") } else { String::new() };
-    let says = [decides(results, &part), averaged(results), unstable(results), stability(results)];
+    let says = [matters(results, &part), averaged(results), reordered(results)];
+    let details = [decides(results), swapped(results), stability(results)];
     let mut doubts: Vec<String> =
         few(done, ENOUGH, "relations", &[(5, "92.9 %"), (10, "94.8 %")]).into_iter().collect();
     doubts.extend(prompt_choice_doubt(results, spec));
@@ -54,7 +55,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
             grouped(facts)
         ));
     }
-    Answer::new(says.into_iter().flatten().collect(), doubts)
+    let all = |sentences: [Option<String>; 3]| sentences.into_iter().flatten().collect();
+    Answer::new(all(says), all(details), doubts)
 }
 
 /// Progress of the run, and the largest gap between two prompts so far.
@@ -87,9 +89,13 @@ fn of_models(results: &Results, mean: impl Fn(&PreferenceSummaryFinding) -> Opti
 fn named(all: &[(&str, Estimate)], format: impl Fn(Estimate) -> String) -> String {
     let shown: Vec<String> =
         all.iter().take(NAMED).map(|(model, e)| format!("{} {}", last_part(model), format(*e))).collect();
-    let more = all.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
-    shown.join(", ") + &more
+    shown.join(", ") + &beyond(all.len())
+}
+
+/// The number of models beyond those that a sentence names.
+fn beyond(models: usize) -> String {
+    let more = models.saturating_sub(NAMED);
+    if more > 0 { format!(" and {more} more below") } else { String::new() }
 }
 
 /// Number of relations and facts tested: `4 relations × 12 facts`, or `50 facts of 4 relations` if the numbers of facts differ.
@@ -112,28 +118,40 @@ fn averaged(results: &Results) -> Option<String> {
     (!all.is_empty()).then(|| format!("Averaged over prompts and names: {}.", named(&all, within)))
 }
 
-/// How much the choice of prompt changes the first model's score, and the gaps of the others. `part` says how many relations are tested so far.
-fn decides(results: &Results, part: &str) -> Option<String> {
+/// How much the choice of prompt changes the score of each model. `part` says how many relations are tested so far.
+fn matters(results: &Results, part: &str) -> Option<String> {
     let gaps = of_models(results, |v| v.mean_gap);
-    let ((first, gap), others) = gaps.split_first()?;
-    let summary = results.summaries.iter().find(|s| s.model == *first)?;
-    let (worst, best) = (summary.value.mean_worst?, summary.value.mean_best?);
-    let amount = |e: Estimate| format!("{:.0} [{:.0}, {:.0}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi);
-    let held = summary.value.mean_gap_held_out;
-    let held = held.map_or(String::new(), |e| format!(", or {} if both prompts are chosen on other facts", amount(e)));
-    let of = match others {
-        [] => String::new(),
-        _ => format!("; gap of {}", named(others, amount)),
+    let (first, gap) = gaps.first()?;
+    let level = results.summaries.iter().find(|s| s.model == *first)?.level;
+    let by = |(i, (model, e)): (usize, &(&str, Estimate))| {
+        let unit = if i == 0 { " points" } else { "" };
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+        format!("{mean:.0}{unit} [{lo:.0}, {hi:.0}] on {}", last_part(model))
     };
+    let all: Vec<String> = gaps.iter().take(NAMED).enumerate().map(by).collect();
     Some(format!(
-        "The prompt {}: {} finds {} ({} intervals) of its facts under the best one and {} under the worst, a gap of {} points{held}{of} ({}{part}).",
+        "The prompt {}: the best one beats the worst by {}{} ({}{part}, {} intervals).",
         if gap.lo > 0.0 { "matters" } else { "may matter" },
+        all.join(", "),
+        beyond(gaps.len()),
+        counted(results),
+        level_title(level),
+    ))
+}
+
+/// The first model's scores under its best and worst prompt, and their difference on facts that did not choose them.
+fn decides(results: &Results) -> Option<String> {
+    let first = results.models().into_iter().next()?;
+    let v = &results.summaries.iter().find(|s| s.model == first)?.value;
+    let held = v.mean_gap_held_out.map_or(String::new(), |e| {
+        let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+        format!("; a gap of {mean:.0} points [{lo:.0}, {hi:.0}] if both prompts are chosen on other facts")
+    });
+    Some(format!(
+        "{} finds {} of its facts under the best prompt and {} under the worst{held}.",
         last_part(first),
-        within(best),
-        level_title(summary.level),
-        within(worst),
-        amount(*gap),
-        counted(results)
+        within(v.mean_best?),
+        within(v.mean_worst?)
     ))
 }
 
@@ -145,21 +163,23 @@ fn found(results: &Results) -> Option<String> {
 }
 
 /// The number of relations on which the order of models changes with the prompt.
-fn unstable(results: &Results) -> Option<String> {
+fn reordered(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     // A single model cannot be ranked.
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
     Some(format!(
-        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}{}.",
-        v.relations,
-        swapped(results).unwrap_or_default()
+        "The order of the models, ties included, changes with the prompt in {changed} of {} relations{share}.",
+        v.relations
     ))
 }
 
 /// The number of relations in which two models change places without a tie: one is better with one prompt, and worse with another.
 fn swapped(results: &Results) -> Option<String> {
     let models = results.models();
+    if models.len() < 2 {
+        return None;
+    }
     let swaps = |relation: &str| {
         let mine = results.scores.iter().filter(|s| s.value.relation == relation);
         let mut by_prompt: Vec<Vec<Option<f64>>> = Vec::new();
@@ -180,7 +200,7 @@ fn swapped(results: &Results) -> Option<String> {
     let (n, level) = (results.relations.len(), results.summaries.iter().find_map(|s| s.level)?);
     let count = results.relations.iter().filter(|r| swaps(&r.value.relation)).count();
     let interval = (n > 0).then(|| stats::intervals::share(count as u64, n as u64, level))?;
-    Some(format!("; in {count} of {n} ({}), two models change places without a tie", within(interval)))
+    Some(format!("In {count} of {n} relations ({}), two models change places without a tie.", within(interval)))
 }
 
 /// Share of subjects with the same answer under all their names, for every model.
@@ -251,10 +271,7 @@ mod tests {
         let mut results = crate::testing::results();
         let summary = &mut results.summaries.last_mut().unwrap().value;
         (summary.unstable, summary.unstable_relations) = (Some(Estimate { mean: 1.0, lo: 0.0, hi: 1.0 }), Some(1));
-        let said = |results: &Results| {
-            let answer = answer(results, &Spec::shipped());
-            [answer.says, answer.doubts].concat().join(" ")
-        };
+        let said = |results: &Results| answer(results, &Spec::shipped()).lines().join(" ");
         let before = said(&results);
         assert!(before.contains("count like written ones"), "{before}");
         assert!(before.contains("The order of the models, ties included, changes with the prompt in 1 of"), "{before}");
@@ -271,10 +288,11 @@ mod tests {
         results.summaries.iter_mut().for_each(|s| s.value.mean_stability = s.value.mean_adjusted);
         let said = answer(&results, &Spec::shipped());
         let about = |says: &[String], begins: &str| says.iter().find(|text| text.contains(begins)).cloned().unwrap();
-        for text in [about(&said.says, "under the worst"), about(&said.says, "Same answer")] {
-            assert!(["a ", "b ", "c "].iter().all(|model| text.contains(model)), "{text}");
-        }
-        assert!(said.says[0].contains("(40 facts of 1 relation)"), "{said:?}");
+        let gaps = about(&said.says, "beats the worst");
+        assert!(["on a,", "on b,", "on c "].iter().all(|model| gaps.contains(model)), "{gaps}");
+        let same = about(&said.evidence, "Same answer");
+        assert!(["a ", "b ", "c "].iter().all(|model| same.contains(model)), "{same}");
+        assert!(said.says[0].contains("(40 facts of 1 relation, 95 % intervals)"), "{said:?}");
         assert!(about(&said.doubts, "variance").contains("the first two models in the settings"), "{said:?}");
     }
 
@@ -294,12 +312,20 @@ mod tests {
     fn strict_reversals_are_counted_beside_ties() {
         let mut results = crate::testing::results();
         let relations = results.relations.len();
-        assert!(swapped(&results).unwrap().starts_with(&format!("; in 1 of {relations} (")), "{:?}", swapped(&results));
+        assert!(
+            swapped(&results).unwrap().starts_with(&format!("In 1 of {relations} relations (")),
+            "{:?}",
+            swapped(&results)
+        );
         // With equal scores under one prompt, no model is ever strictly behind.
         let best = results.scores.iter().filter(|s| s.value.prompt_index.is_some()).map(|s| s.value.p_at_1);
         let best = best.max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
         results.scores.iter_mut().filter(|s| s.value.prompt_index == Some(0)).for_each(|s| s.value.p_at_1 = best);
-        assert!(swapped(&results).unwrap().starts_with(&format!("; in 0 of {relations} (")), "{:?}", swapped(&results));
+        assert!(
+            swapped(&results).unwrap().starts_with(&format!("In 0 of {relations} relations (")),
+            "{:?}",
+            swapped(&results)
+        );
     }
 
     /// Regression: the scores of the best and worst prompt, and the prompt's share of the gap's variance, used to have no interval.
@@ -307,7 +333,8 @@ mod tests {
     fn every_share_of_the_answer_has_its_interval() {
         let answer = answer(&crate::testing::results(), &Spec::shipped());
         let shares = |text: &str| text.matches(" %").count();
-        for text in answer.says.iter().map(|text| text.replace("(95 % intervals) ", "")) {
+        let all = answer.says.iter().chain(&answer.evidence);
+        for text in all.map(|text| text.replace("95 % intervals", "")) {
             assert!(text.matches('[').count() >= shares(&text), "{text}");
         }
         assert!(

@@ -11,8 +11,8 @@ use lab::family::Comparison;
 use lab::fault::problem;
 use lab::table::Table;
 use lab::{
-    Answer, Axis, Channel, Details, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument, LabId,
-    LabSpec, NoticeLevel, Preset, Share, Size, Store,
+    Answer, Axis, Channel, Details, Digest, EngineInfo, Experiment, Fault, FigureEntry, Forecast, Host, Instrument,
+    LabId, LabSpec, NoticeLevel, Preset, Share, Size, Store,
 };
 use model::Model;
 
@@ -50,6 +50,13 @@ impl<I: Listed> Lab for I {
         match (I::Results::within(results), I::Spec::within(spec)) {
             (Some(results), Some(spec)) => (I::ANSWER)(results, spec),
             _ => Answer::default(),
+        }
+    }
+
+    fn digest(&self, results: &Results, spec: &Spec) -> Digest {
+        match (I::Results::within(results), I::Spec::within(spec)) {
+            (Some(results), Some(spec)) => (I::DIGEST)(results, spec),
+            _ => Digest::default(),
         }
     }
 

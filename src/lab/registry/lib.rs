@@ -62,15 +62,17 @@ pub trait Lab: Sync {
     fn asks(&self, spec: &Spec) -> String;
     /// The answer to that question so far.
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
+    /// What a one-page report shows of a run.
+    fn digest(&self, results: &Results, spec: &Spec) -> Digest;
     /// The main numbers of a run, for comparing two runs.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;
-    /// The main numbers that two runs have in common, including those of models in the same position.
-    fn common(&self, a: (&Results, &Spec), b: (&Results, &Spec)) -> Vec<compared::Common> {
+    /// The main numbers of two runs in pairs, including those of models in the same position.
+    fn paired(&self, a: (&Results, &Spec), b: (&Results, &Spec)) -> compared::Paired {
         let sides = |spec: &Spec| match spec {
             Spec::Power(spec) => vec![spec.name(true), spec.name(false)],
             spec => spec.common().models().to_vec(),
         };
-        compared::common((&self.numbers(a.0), &sides(a.1)), (&self.numbers(b.0), &sides(b.1)))
+        compared::pair((&self.numbers(a.0), &sides(a.1)), (&self.numbers(b.0), &sides(b.1)))
     }
     /// A run's answer and findings as lines of text.
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;

@@ -1,5 +1,7 @@
 //! The lab's answer in sentences: whether scores find the words that annotators marked, and whether rankings are stable when words change.
 
+use std::collections::BTreeSet;
+
 use super::finding::{ALL, InterpretabilityFinding, Sample};
 use super::methods::{RANDOM, named};
 use super::results::Results;
@@ -49,15 +51,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     // At the beginning of a sentence, a model's name keeps its spelling.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
     if all.is_empty() {
-        return Answer::new(so_far(results), Vec::new());
+        return Answer::new(so_far(results), Vec::new(), Vec::new());
     }
-    let says = [
-        agrees(&all, &begins, &who),
-        holds(&all, &who),
-        differs(results),
-        sensitive(results, &all),
-        stable(results, &all),
-    ];
+    let (agrees, agreement) = agrees(&all, &begins, &who).unzip();
+    let (holds, held) = holds(&all, &who).unzip();
+    let says = [agrees, holds, differs(results)];
+    let details = [agreement, held, sensitive(results, &all), stable(results, &all)];
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
     let skewed = all.iter().any(|i| i.value.sensitivity.is_some());
@@ -70,7 +69,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(few(originals, enough, "originals", &simulated).filter(|_| originals > 0));
     doubts.extend(wrong(results));
     doubts.extend(incomplete(&all));
-    Answer::new(says.into_iter().flatten().collect(), doubts)
+    Answer::new(says.into_iter().flatten().collect(), details.into_iter().flatten().collect(), doubts)
 }
 
 /// How many sentences have scores while there is no agreement yet; empty before the first.
@@ -110,8 +109,12 @@ fn among(which: &str, rows: &[(Row<'_>, Estimate)]) -> String {
     }
 }
 
-/// Agreement with annotators.
-fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Row<'_>) -> String) -> Option<String> {
+/// Agreement with annotators: of the best method, and of all with their examples.
+fn agrees(
+    all: &[Row<'_>],
+    begins: &impl Fn(Row<'_>) -> String,
+    who: &impl Fn(Row<'_>) -> String,
+) -> Option<(String, String)> {
     let rows = ordered(all, |v| v.token_f1);
     let (best, f1) = rows.first()?;
     let chance = best.value.random_f1?;
@@ -120,9 +123,9 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         Some(above) if above.hi < 0.0 => "finds the words that annotators marked worse than chance",
         _ => "cannot be distinguished from chance in finding the words that annotators marked",
     };
-    let (n, all) = (best.value.originals, best.n);
+    let (n, all) = (grouped(best.value.originals), best.n);
     // Intervals are over originals, because partners are not independent evidence.
-    let inputs = match all.saturating_sub(n) {
+    let inputs = match all.saturating_sub(best.value.originals) {
         0 => String::new(),
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
     };
@@ -131,30 +134,45 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         let [mean, lo, hi] = [above.mean, above.lo, above.hi].map(|x| decimals(x, places));
         format!(", difference {mean} [{lo}, {hi}]")
     });
-    Some(format!(
-        "{} {verdict}: token-F1 (overlap, 0 to 1) {} ({} intervals), chance {}{above} ({} originals{inputs}){}.",
-        begins(best),
-        interval(*f1),
-        level_title(best.level),
-        interval(chance),
-        grouped(n),
-        others(&rows, who)
+    let level = level_title(best.level);
+    Some((
+        format!(
+            "{} {verdict}: token-F1 {}, chance {} ({n} originals, {level} intervals).",
+            begins(best),
+            interval(*f1),
+            score(chance.mean)
+        ),
+        format!(
+            "Token-F1 (overlap, 0 to 1), on {n} originals{inputs}: {} {}; chance {}{above}{}.",
+            who(best),
+            interval(*f1),
+            interval(chance),
+            others(&rows, who)
+        ),
     ))
 }
 
-/// Agreement between sentences and their changed partners.
-fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
+/// Agreement between sentences and their changed partners: of the best method, and of all.
+fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<(String, String)> {
     let rows = ordered(all, |v| v.map);
     let (best, map) = rows.first()?;
     let chance = best.value.random_map?;
     let keeps = if map.lo > chance.mean { "keeps its ranking" } else { "keeps its ranking no better than chance" };
-    Some(format!(
-        "When words change, {} {keeps}: MAP (mean average precision, 0 to 1) {}, chance {} ({} pairs of an original and a partner){}.",
-        who(best),
-        interval(*map),
-        interval(chance),
-        grouped(best.value.pairs),
-        others(&rows, who)
+    let pairs = grouped(best.value.pairs);
+    Some((
+        format!(
+            "When words change, {} {keeps}: MAP {}, chance {} ({pairs} pairs).",
+            who(best),
+            interval(*map),
+            score(chance.mean)
+        ),
+        format!(
+            "MAP (mean average precision, 0 to 1), on {pairs} pairs of an original and a partner: {} {}; chance {}{}.",
+            who(best),
+            interval(*map),
+            interval(chance),
+            others(&rows, who)
+        ),
     ))
 }
 
@@ -164,7 +182,8 @@ fn wrong(results: &Results) -> Option<String> {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
     };
     let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
-    let of = match results.accuracy.iter().filter(all).count() {
+    let models: BTreeSet<&str> = results.accuracy.iter().filter(all).map(|a| a.model.as_str()).collect();
+    let of = match models.len() {
         1 => String::new(),
         n => format!(", the worst of {n} models that are often wrong,"),
     };
@@ -302,6 +321,24 @@ mod tests {
     #[test]
     fn without_results_there_is_nothing_to_say() {
         assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
+    }
+
+    /// Regression: the samples of one model used to be counted as models: "the worst of 3 models".
+    #[test]
+    fn one_model_is_not_the_worst_of_several() {
+        let of = |model: &str, sample: &str| {
+            let share = serde_json::json!({"mean": 0.4, "lo": 0.3, "hi": 0.5});
+            let value = serde_json::json!({"dimension": "all", "sample": sample, "perturbation": "all", "top1": share, "top3": share});
+            let (spec, model, value) = (String::new(), model.to_owned(), serde_json::from_value(value).unwrap());
+            Tagged { spec, model, seed: 0, n: 40, is_final: true, t: 0.0, level: None, value }
+        };
+        let mut accuracy = vec![of("a", "original"), of("a", "perturbed"), of("a", "all")];
+        let doubt = |accuracy: &[Tagged<super::super::finding::AccuracyFinding>]| {
+            wrong(&Results { accuracy: accuracy.to_vec(), ..Results::default() }).unwrap()
+        };
+        assert!(doubt(&accuracy).starts_with("a answers only"), "{}", doubt(&accuracy));
+        accuracy.push(of("b", "original"));
+        assert!(doubt(&accuracy).starts_with("a, the worst of 2 models"), "{}", doubt(&accuracy));
     }
 
     /// A method that differs when tested alone may no longer do so after the p-values are adjusted.

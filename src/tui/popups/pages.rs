@@ -94,8 +94,7 @@ impl Page for Answer {
 
     fn copy(&self, state: &State) -> Option<String> {
         let answer = crate::answer::answer(state);
-        let lines: Vec<String> = answer.lines().into_iter().chain(answer.further_doubts()).collect();
-        Some(lines.join("\n")).filter(|text| !text.is_empty())
+        Some(answer.lines().join("\n")).filter(|text| !text.is_empty())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use probity::lab::compared::{Number, common};
+use probity::lab::compared::{Number, pair};
 use probity::lab::prompts::answers::{Answers, Shape};
 use probity::lab::prompts::preference::{bounded, corrected_gap};
 use probity::stats::Estimate;
@@ -156,7 +156,7 @@ fn runs() {
                         stands_in: None,
                     }
                 };
-                let both = common((&[number(p)], &[]), (&[number(q)], &[])).remove(0);
+                let both = pair((&[number(p)], &[]), (&[number(q)], &[])).common.remove(0);
                 small += usize::from(both.p.is_some_and(|p| p <= 0.05));
                 both.difference
             });

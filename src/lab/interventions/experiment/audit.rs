@@ -3,6 +3,7 @@
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
 use crate::Host;
+use crate::answer::oracle_name;
 use crate::doubts::MISCALIBRATED;
 use crate::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
 use base::Problem;
@@ -150,9 +151,9 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
-        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust completeness scores from it"),
+        Slot::Oracle(kind, Roles::Target) => (oracle_name(kind).to_owned(), "do not trust completeness scores from it"),
         Slot::Oracle(kind, Roles::Other | Roles::Further(_)) => {
-            (format!("{kind} oracle"), "do not trust selectivity scores from it")
+            (oracle_name(kind).to_owned(), "do not trust selectivity scores from it")
         }
         Slot::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };

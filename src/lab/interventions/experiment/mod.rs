@@ -84,6 +84,7 @@ impl Instrument for Interventions {
     const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
     const ASKS: fn(&Spec) -> String = super::answer::question;
     const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const DIGEST: fn(&super::Results, &Spec) -> lab::Digest = super::digest::digest;
     const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::scores_to_compare::numbers;
     const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = tables::summary;
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = super::figures::all;

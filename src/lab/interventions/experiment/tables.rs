@@ -3,7 +3,7 @@
 mod map;
 mod paper;
 
-use crate::answer::{GOALS, goal_of, on_halves};
+use crate::answer::{GOALS, goal_of, on_halves, oracle_name};
 use crate::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use crate::figures::Rated;
 use crate::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
@@ -107,7 +107,7 @@ fn probes(results: &Results, model: &str) -> Vec<Vec<String>> {
         let ProbeFinding { role, property, classifier, oracle, accuracy, majority, calibration_error, choice, .. } =
             &p.value;
         let role = match (role, oracle) {
-            (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
+            (ProbeRole::Oracle, Some(kind)) => oracle_name(*kind).into(),
             (ProbeRole::Oracle, None) => "oracle".into(),
             (ProbeRole::Interventional, _) => "interventional".into(),
         };
@@ -149,7 +149,7 @@ fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
             paper.map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
         vec![
             o.value.method_key().title(),
-            oracle.to_string(),
+            oracle.title().into(),
             format!("{parameter} {}{end}{}", short(*value), on_halves(&o.value)),
             bands(completeness, how.replicates),
             bands(selectivity, how.replicates),
@@ -164,7 +164,7 @@ fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
             .paper
             .as_ref()
             .map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
-        let mut row = vec![v.method_key().title(), v.oracle.to_string(), format!("none: {}", v.reason)];
+        let mut row = vec![v.method_key().title(), v.oracle.title().into(), format!("none: {}", v.reason)];
         row.extend(["-", "-", "-", "-"].map(str::to_owned));
         row.push(paper);
         row
@@ -183,7 +183,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
         .map(|(best, on)| {
             vec![
                 best.method_key().title(),
-                best.oracle.to_string(),
+                best.oracle.title().into(),
                 on.property.clone(),
                 bands(&on.selectivity, best.how.replicates),
                 on.s_floor.map_or_else(|| "-".into(), score),
@@ -211,7 +211,15 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
         for order in &orders {
             let names: Vec<String> = order.iter().map(|m| m.title()).collect();
             let none = || "-".to_owned();
-            rows.push(vec![oracle.to_string(), names.join(", "), share.clone(), none(), none(), none(), String::new()]);
+            rows.push(vec![
+                oracle.title().into(),
+                names.join(", "),
+                share.clone(),
+                none(),
+                none(),
+                none(),
+                String::new(),
+            ]);
         }
         for pair in orders.iter().flat_map(|order| order.windows(2)) {
             let found = results.versus.iter().find(|v| {
@@ -219,7 +227,7 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
             });
             let Some(v) = found.map(|v| &v.value) else { continue };
             rows.push(vec![
-                oracle.to_string(),
+                oracle.title().into(),
                 format!("{} {} {}", v.a.title(), v.verb(), v.b.title()),
                 score(v.p_greater),
                 v.difference.map_or("-".into(), |d| match is_few(ranking.value.replicates) {
@@ -245,7 +253,7 @@ fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     oracles.dedup();
     let row = |oracle: OracleKind| {
         let rated = Rated::of(results, model, oracle);
-        vec![oracle.to_string(), rated.knee().unwrap_or_else(|why| format!("none: {why}")), rated.counts()]
+        vec![oracle.title().into(), rated.knee().unwrap_or_else(|why| format!("none: {why}")), rated.counts()]
     };
     oracles.into_iter().map(row).collect()
 }

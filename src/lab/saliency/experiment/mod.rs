@@ -62,6 +62,11 @@ impl Instrument for Saliency {
     const COUNTED: fn(&Spec, &[Size]) -> u128 = counted::of;
     const ASKS: fn(&Spec) -> String = super::answer::question;
     const ANSWER: fn(&super::Results, &Spec) -> lab::Answer = super::answer::answer;
+    const DIGEST: fn(&super::Results, &Spec) -> lab::Digest = |_, _| lab::Digest {
+        table: ("interpretability", None),
+        figures: ["heatmap", "f1-ratio", "map-ratio"].map(|name| (name, Vec::new())).into(),
+        notes: Vec::new(),
+    };
     const NUMBERS: fn(&super::Results) -> Vec<lab::compared::Number> = super::answer::numbers;
     const SUMMARY: fn(&super::Results, &Spec) -> Vec<String> = |results, _| summary::lines(results);
     const ALL_FIGURES: fn(&super::Results, Option<&EngineInfo>) -> Vec<Figure> = figures::all;

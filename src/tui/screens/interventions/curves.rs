@@ -20,7 +20,7 @@ use base::numbers::{decimals, percent, probability, score, short};
 use base::text::{fit, last_part, printable, width, wrapped_clauses};
 use figure::layers::{Count, grouped};
 use labs::interval::beside;
-use labs::interventions::answer::{chosen_range, oracle_name};
+use labs::interventions::answer::{oracle_name, strengths_of_halves};
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
 use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
@@ -138,9 +138,14 @@ fn held_out(state: &State, room: usize) -> Option<Line<'static>> {
     let v = &best(state)?.value;
     v.how.chosen.as_ref()?;
     let symbol = method(state).map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
-    let at = match chosen_range(v) {
-        Some((least, most)) => format!("{} to {}", short(least), short(most)),
-        None => short(v.value),
+    let symbol = printable(symbol);
+    // Each half is scored at the strength that was chosen on the other one.
+    let (long, brief) = match strengths_of_halves(v) {
+        Some(at) => (
+            format!(", mean of halves at {symbol} {at}, each chosen on the other half"),
+            format!(", halves at {symbol} {at}"),
+        ),
+        None => (format!(", {symbol} {}, chosen on the other half", short(v.value)), String::new()),
     };
     let scores = [
         (Role::Completeness, "C", &v.completeness),
@@ -158,8 +163,13 @@ fn held_out(state: &State, room: usize) -> Option<Line<'static>> {
         });
         Line::from_iter(std::iter::once(Span::styled(format!(" held out{at}:"), theme.style(Role::Text))).chain(spans))
     };
-    let chosen = format!(", {} {at}, chosen on the other half", printable(symbol));
-    let forms = [form(&chosen, "  ", true), form(&chosen, " ", true), form("", " ", true), form("", " ", false)];
+    let forms = [
+        form(&long, "  ", true),
+        form(&long, " ", true),
+        form(&brief, " ", true),
+        form(&brief, " ", false),
+        form("", " ", false),
+    ];
     forms.into_iter().find(|line| line.width() <= room)
 }
 
@@ -376,7 +386,12 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let method = title(state);
     let is_in = |spec: &labs::interventions::Spec| spec.methods.iter().any(|m| m.name == view(state).method);
     if ran(state).is_none_or(is_in) {
-        return nothing_yet(frame, area, state, &format!("scores of {method} under the {} oracle", view(state).oracle));
+        return nothing_yet(
+            frame,
+            area,
+            state,
+            &format!("scores of {method} under the {}", oracle_name(view(state).oracle)),
+        );
     }
     let key = |id| state.keymap.label(id);
     let text = format!(

@@ -53,6 +53,11 @@ fn note(state: &State, example: &Tagged<ExampleFinding>) -> Option<String> {
             let drawn = super::setup::title(state, method, view(state).nth);
             Some(printable(&format!("No example of {drawn} is recorded.")).into_owned())
         }
+        "" if is_recorded(state) && !same(example.value.value, marker(state)) => {
+            let symbol = super::measured::method(state).map_or("strength", |m| m.parameter.symbol.as_str());
+            let at = short(marker(state));
+            Some(format!("The scores are shown at {symbol} {at}; this is the nearest recorded example."))
+        }
         "" => None,
         _ if crate::setup::changed(state) => {
             Some(format!("This is {shown} in the previous run; {run} runs the current settings."))

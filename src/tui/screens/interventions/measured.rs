@@ -131,8 +131,8 @@ fn asked_example(results: &Results) -> Option<&Tagged<ExampleFinding>> {
     results.point.as_ref()?.example.as_ref()
 }
 
-/// The latest example of the drawn method, which in a recording may be an earlier answer; if it has none, the latest example of any
-/// method.
+/// The example of the drawn method whose strength is nearest to that of the scores, which in a recording may be an earlier answer; if it has
+/// none, the latest example of any method.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     let (found, key, model) = (results(state), method_key(state), &view(state).model);
     let mine =
@@ -140,7 +140,9 @@ pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     let recorded = state.example_of(LabId::Interventions).map_or(&[][..], |example| &example.answers);
     let earlier = recorded.iter().rev().filter_map(|results| asked_example(Results::within(results)?));
     let latest = asked_example(found);
-    latest.into_iter().chain(earlier).find(mine).or(latest)
+    let away = |e: &&Tagged<ExampleFinding>| distance(state, e.value.value, marker(state));
+    let all = latest.into_iter().chain(earlier).filter(mine);
+    all.min_by(|a, b| away(a).total_cmp(&away(b))).or(latest)
 }
 
 /// True if the answer to the latest question is not shown yet.

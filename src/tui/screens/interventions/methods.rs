@@ -175,13 +175,12 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// If the run has no best strength for any method, the answer's sentence about this; otherwise the reason for the drawn method.
+/// If the run has no best strength for any method, the answer's sentences about this; otherwise the reason for the drawn method.
 fn missing(state: &State) -> Option<String> {
     let run = state.shown_run(LabId::Interventions).filter(|_| results(state).optima.is_empty());
-    let said = run
-        .and_then(|run| labs::by_id(LabId::Interventions).answer(&run.results, &run.job.spec).says.into_iter().next());
+    let said = run.map(|run| labs::by_id(LabId::Interventions).answer(&run.results, &run.job.spec).says.join(" "));
     let reason = reason(state)?;
-    Some(said.map_or(reason, |said| printable(&said).into_owned()))
+    Some(said.filter(|said| !said.is_empty()).unwrap_or(reason))
 }
 
 /// The position of the drawn method in the list.

@@ -9,7 +9,7 @@ use base::numbers::{score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
 use labs::interval::beside;
-use labs::interventions::answer::chosen_range;
+use labs::interventions::answer::{oracle_name, strengths_of_halves};
 use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures::Rated;
 use labs::interventions::finding::{OptimumFinding, ReliabilityFinding};
@@ -62,17 +62,12 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
 /// The scores of the answer and the list; the figure shows scores on all examples instead.
 fn held_out(v: &OptimumFinding) -> String {
     let shown = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
-    let strengths = match chosen_range(v) {
-        Some((least, most)) => format!("{} to {}", short(least), short(most)),
-        None => short(v.value),
+    let parameter = v.parameter.replace('_', " ");
+    let strengths = match strengths_of_halves(v) {
+        Some(at) => format!("mean of halves at {parameter} {at}, each chosen on the other half"),
+        None => format!("at {parameter} {} as chosen on the other half", short(v.value)),
     };
-    format!(
-        "R {}, C {}, S {}, at {} {strengths}, chosen on the other half",
-        shown(&v.reliability),
-        shown(&v.completeness),
-        shown(&v.selectivity),
-        v.parameter.replace('_', " ")
-    )
+    format!("R {}, C {}, S {}, {strengths}", shown(&v.reliability), shown(&v.completeness), shown(&v.selectivity))
 }
 
 /// Provenance of a number that is, or includes, a point.
@@ -83,7 +78,7 @@ fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) ->
     let r = format!("{} {}{mark}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
     let what = format!("{} at {} = {}, all examples: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
-    let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
+    let site = format!("layer {}, {} at layer {}", p.layer, oracle_name(p.oracle), p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));
     let reason = match none {
         Some(none) => Some(("! no best strength", none.value.reason.as_str())),

@@ -17,7 +17,7 @@ use figure::Marker;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
-    let title = format!("Pareto: S against C, {} oracle", view.oracle);
+    let title = format!("Pareto: S against C, {} oracle", view.oracle.title());
     frame.render_widget(pane_block(state, PARETO, &fit(&title, usize::from(area.width.saturating_sub(6)))), area);
     let inner = inside(area);
     let Some(figure) = &view.pareto else {

@@ -16,6 +16,7 @@ use base::numbers::{percent, score, short};
 use base::text::{fit, pad, printable, wrapped};
 use labs::Tagged;
 use labs::interval::beside;
+use labs::interventions::answer::oracle_name;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
 use labs::interventions::leak::Left;
 use stats::Estimate;
@@ -57,7 +58,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
 
 fn name(p: &Tagged<ProbeFinding>) -> String {
     let role = match (p.value.role, p.value.oracle) {
-        (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
+        (ProbeRole::Oracle, Some(kind)) => oracle_name(kind).to_owned(),
         (ProbeRole::Oracle, None) => "oracle".into(),
         (ProbeRole::Interventional, _) => "attacked probe".into(),
     };

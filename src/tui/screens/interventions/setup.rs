@@ -74,11 +74,11 @@ fn strength_row(state: &State) -> Row {
 fn oracle_row(state: &State) -> Row {
     let oracles = run_oracles(state);
     let at = oracles.iter().position(|o| *o == view(state).oracle);
-    let names = oracles.iter().map(ToString::to_string).collect();
+    let names = oracles.iter().map(|oracle| oracle.title().to_owned()).collect();
     let help = "Oracle whose scores are drawn.";
     let mut row = Row::of_view(ORACLE, "Oracle", help, Kind::Choice(names), Value::Choice(at));
     let accuracy = oracle_accuracy(state).map_or(String::new(), |a| format!("  {}", percent(a)));
-    row.text = format!("{}{accuracy}", view(state).oracle);
+    row.text = format!("{}{accuracy}", view(state).oracle.title());
     row
 }
 

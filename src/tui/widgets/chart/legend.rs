@@ -103,6 +103,9 @@ impl Chart<'_> {
                 Layer::Ranges(ranges) => {
                     let marker = marker_char(ranges.role.marker.unwrap_or(Marker::Circle), self.glyphs);
                     add(marker.to_string(), ranges.role, &ranges.label);
+                    if ranges.ranges.iter().any(|range| !range.dots.is_empty()) {
+                        add(self.pick("•", ".").to_owned(), ranges.role, &ranges.dots);
+                    }
                 }
                 _ => {}
             }

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 use super::*;
 use crate::theme::Surroundings;
 use base::text::width;
-use figure::layers::{Bar, Bars, Datum, Line, Rule};
+use figure::layers::{self, Bar, Bars, Datum, Line, Rule};
 use figure::{Axis, samples};
 
 fn theme(no_color: bool) -> Theme {
@@ -255,4 +255,18 @@ fn two_training_runs_are_two_dots() {
     assert!(shaded(None) > 20, "{}", drawn(None));
     assert_eq!(shaded(Some((0.2, 0.8))), 0, "{}", drawn(Some((0.2, 0.8))));
     assert!(dotted(Some((0.2, 0.8))) > dotted(Some((0.5, 0.5))), "{}", drawn(Some((0.2, 0.8))));
+}
+
+/// Regression: the legend of attention used to begin at minus the largest score.
+#[test]
+fn legend_of_scores_that_are_never_negative_begins_at_0() {
+    let drawn = |scores: [f64; 2]| {
+        let token = |score| layers::Token { text: "word".into(), score: Some(score), ..layers::Token::default() };
+        let strips = vec![layers::Strip { tokens: scores.map(token).into(), ..layers::Strip::default() }];
+        let tokens = layers::Tokens { strips, pairs: Vec::new(), bound: None, label: "attention".into() };
+        let figure = Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() };
+        text(&buffer(&figure, (60, 10), Glyphs::Braille, true))
+    };
+    assert!(drawn([-0.1, 0.5]).contains("-.5"), "{}", drawn([-0.1, 0.5]));
+    assert!(!drawn([0.1, 0.5]).contains("-.5"), "{}", drawn([0.1, 0.5]));
 }

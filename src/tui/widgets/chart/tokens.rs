@@ -223,8 +223,11 @@ impl Chart<'_> {
     pub(super) fn token_keys(&self, tokens: &Tokens) -> Vec<Key> {
         let dim = self.theme.style(Role::Dim);
         let bound = short((tokens.largest() * 100.0).round() / 100.0);
-        let mut sample = vec![(format!("-{bound} "), dim)];
-        for k in -6..=6 {
+        // Attention, for example, is never negative.
+        let is_signed = tokens.strips.iter().flat_map(|s| &s.tokens).any(|t| t.score.is_some_and(|score| score < 0.0));
+        let (first, lowest) = if is_signed { (-6, format!("-{bound} ")) } else { (0, "0 ".to_owned()) };
+        let mut sample = vec![(lowest, dim)];
+        for k in first..=6 {
             let share = f64::from(k) / 6.0;
             sample.push(if self.coloured() {
                 (" ".to_owned(), background(palette::diverging(share)))

@@ -23,7 +23,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
                 (None, Some(why)) => ("n/a".into(), Some(why)),
                 (None, None) => ("-".into(), None),
             };
-            let mut row = vec![method.title(), oracle.to_string(), layer.to_string(), at];
+            let mut row = vec![method.title(), oracle.title().into(), layer.to_string(), at];
             row.extend(layers.iter().map(|read| {
                 map.at(*layer, *read).map_or_else(String::new, |c| {
                     let r = c.value.point.reliability;
@@ -53,7 +53,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
                 // Selectivity, and therefore reliability, is measured on the examples with the other property.
                 let n = found.map_or(0, |p| if score == Score::Completeness { p.n_c } else { p.n_s });
                 entries.push(Entry {
-                    row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],
+                    row: vec![model.clone(), method.title(), oracle.title().into(), layer.to_string(), strength],
                     group: score.name().into(),
                     column: format!("at {read}"),
                     value: found.map(|p| score.of(p).reported(p.beside.replicates)),

@@ -200,8 +200,8 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
 fn selectivity(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for best in &results.optima {
-        let (title, oracle) = (best.value.method_key().title(), best.value.oracle.to_string());
-        let row = [best.model.as_str(), &title, &oracle];
+        let (title, oracle) = (best.value.method_key().title(), best.value.oracle.title());
+        let row = [best.model.as_str(), &title, oracle];
         for on in &best.value.how.selectivities {
             entries.push(entry(
                 &row,

@@ -84,7 +84,7 @@ fn cursor_shows_numbers_of_its_cell_or_a_reason() {
     }
     assert!(SCREEN.copy(&state).unwrap().contains("\n2\t4\t0.165\t"));
     let origin = SCREEN.origin(&state).unwrap();
-    assert!(origin.entries.contains(&("site".into(), "layer 2, mlp oracle at layer 4".into())), "{origin:?}");
+    assert!(origin.entries.contains(&("site".into(), "layer 2, MLP oracle at layer 4".into())), "{origin:?}");
     SCREEN.travel(&mut state, MAPS[0], 1);
     let text = drawn(&state);
     // Regression: a long reason used to be cut at the edge of the pane.

@@ -153,10 +153,7 @@ fn figures_state_what_their_intervals_cover() {
         state.focus_on(BEHAVIOUR);
         SCREEN.refresh(&mut state);
         let text = drawn(&state);
-        assert!(
-            text.contains(trainings) && (method == "pgd" || text.matches("10 training runs").count() == 1),
-            "{text}"
-        );
+        assert!(text.contains(trainings) && (method == "pgd" || !text.contains("10 training runs")), "{text}");
     }
 }
 
@@ -164,7 +161,7 @@ fn figures_state_what_their_intervals_cover() {
 #[test]
 fn table_without_best_strengths_repeats_the_answer() {
     let mut state = with(without_optima(4), (120, 40));
-    let answer = SCREEN.answer(&state).says.remove(0);
+    let answer = SCREEN.answer(&state).says.join(" ");
     assert!(answer.contains("test sentences") && answer.contains("with about"), "{answer}");
     assert_eq!(methods::table(&state).note, answer);
     state.board.runs[0].results = labs::Results::Interventions(Box::new(without_optima(400)));
@@ -254,6 +251,17 @@ fn example_belongs_to_drawn_method_and_states_its_aim() {
             assert!(method == "pgd" || !first.contains("now first"), "{text}");
         }
     }
+}
+
+/// Regression: the sentence used to be shown at ε .112 below scores at ε .836 without a note.
+#[test]
+fn recorded_sentence_at_another_strength_says_so() {
+    let mut state = State::new(Start { opening: crate::state::Opening::First, size: (120, 40), ..Start::new() });
+    crate::reduce::reduce(&mut state, crate::action::Action::Start);
+    view_mut(&mut state).method = "pgd".into();
+    state.frame = Default::default();
+    let text = drawn(&state);
+    assert!(text.contains("PGD at ε = .112") && text.contains("The scores are shown at ε .836;"), "{text}");
 }
 
 /// Regression: at α = .7 the figure's scores used to differ from the held-out scores of the answer, and only one line explained why.
@@ -360,7 +368,7 @@ fn long_decision_leaves_room_for_n_and_interval() {
         // Removes the ends of rows, because sentences are broken across rows.
         let answer = text.split_once("Settings").unwrap().0.replace(['"', '│'], " ");
         let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(answer.contains("(n 2,400)") && answer.contains("R .92 ["), "{text}");
+        assert!(answer.contains("(n 2,400, 95 % interval)") && answer.contains("R .92 ["), "{text}");
         assert!(answer.contains("Doubt: "), "{text}");
     }
 }
