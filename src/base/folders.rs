@@ -41,7 +41,8 @@ fn user(xdg: (&str, &str), mac: &str, windows: (&str, &str)) -> Option<PathBuf> 
     chosen(std::env::var_os(variable), home(), below)
 }
 
-/// Returns the folder named by a variable. A relative path is ignored, as the XDG specification requires.
+/// Returns the folder named by a variable, or `below` in the home folder if the variable is unset or relative; the XDG specification
+/// requires that relative paths are ignored.
 fn chosen(named: Option<OsString>, home: Option<PathBuf>, below: &str) -> Option<PathBuf> {
     let named = named.map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| home.map(|home| home.join(below)))

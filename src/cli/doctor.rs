@@ -194,7 +194,7 @@ fn hub() -> Check {
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {
-        Ok(file) => Check { mark: Mark::Ok, what, text: format!("PNG figures draw Chinese text with {file}") },
+        Ok(file) => Check { mark: Mark::Ok, what, text: format!("Chinese text in PNG figures uses {file}") },
         Err(advice) => Check { mark: Mark::Note, what, text: advice },
     }
 }

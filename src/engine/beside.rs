@@ -56,8 +56,8 @@ fn without_numbers((n, run): (usize, &Run)) -> Option<String> {
             return None;
         }
         None => "has no number yet",
-        Some(Outcome::Cancelled) => "was cancelled before its first number",
-        Some(Outcome::Failed(_)) => "failed before its first number",
+        Some(Outcome::Cancelled) => "was cancelled before it produced a number",
+        Some(Outcome::Failed(_)) => "failed before it produced a number",
         Some(Outcome::Done) => "ended without a number",
     };
     Some(format!("{name} {why}"))

@@ -178,7 +178,7 @@ pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Res
     Ok(Recalled { relation: found, answers, held })
 }
 
-/// For each name and token, true if the first answer is the object.
+/// For each pair of a subject's name and its object's token, true if the first answer is that token.
 fn right<'a>(
     asked: &Asked<'_>,
     relation: &Relation,

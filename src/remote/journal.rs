@@ -1,4 +1,4 @@
-//! The journal of a remote engine, its connections, and the state of its runs. This module uses neither threads nor a clock.
+//! The journal of a remote engine, its connections, and the state of its runs. It starts no threads.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;

@@ -103,7 +103,8 @@ fn latest(findings: &[(Spot, bool)], identities: Vec<Option<(String, bool)>>) ->
             kept.push((spot.0, spot));
             continue;
         };
-        let replaced = provisional.remove(&identity);
+        // A comparison is counted when its final finding arrives, so that one keeps its own place, and the earlier one keeps the finding's.
+        let replaced = provisional.remove(&identity).filter(|_| !lasting);
         let index = replaced.unwrap_or(kept.len());
         match kept.get_mut(index) {
             Some((_, old)) => *old = spot,

@@ -25,7 +25,7 @@ pub trait Record {
     /// Records a command at `t` seconds after the start.
     ///
     /// # Errors
-    /// [`SessionError::Write`] if the command cannot be written. The methods below have the same error.
+    /// [`SessionError::Write`] if the command cannot be written. The methods below return the same error.
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
     /// Ends the run: writes withheld events and flushes everything to disk.
@@ -94,7 +94,7 @@ impl Recorder {
     /// Records a note by the user.
     ///
     /// # Errors
-    /// [`SessionError::Write`] if the file cannot be written. The methods below have the same error.
+    /// [`SessionError::Write`] if the file cannot be written. The methods below return the same error.
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
         self.entry(t, Item::Note(note.to_owned()))
     }

@@ -78,7 +78,8 @@ fn replaced_provisional_findings_are_skipped() {
         };
         let (kept, all) = (provisional(&mut session.until(f64::INFINITY).entries), provisional(&mut session.entries()));
         assert!(
-            name == "power" || name == "prompts" || kept == 0,
+            // Those before a comparison stay, so that the order of comparisons is that of a full replay.
+            name == "power" || name == "prompts" || kept * 5 < all,
             "{name}: {kept} of {all} provisional findings are parsed"
         );
     }

@@ -211,9 +211,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["z"], None, folds => look::zoom;
     "theme", "next theme", "Switches to the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
     "glyphs", "character set", "Switches between Braille dots, half blocks and ASCII.", [], None, always => look::glyphs;
-    "note", "add a note", "Adds a note at this moment of the session; the timeline of a replay lists it.",
+    "note", "notes: add one", "Adds a note at this point in the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
-    "bands", "interval bands: all or main line",
+    "bands", "show all interval bands",
         "Shows interval bands for all lines, or for the main line only.",
         ["b"], None, measures => look::bands;
     "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or captures it again.",
@@ -233,7 +233,7 @@ static REPLAY: &[Entry] = rows! { Context::Replay;
         ["<"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
     "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         [">"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
-    "timeline", "timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
+    "timeline", "notes: timeline", "Lists the runs and notes of the recording; choosing one jumps to it.",
         ["B"], Some(("timeline", 16)), replayed => |s| popups::pick(s, &replay::Timeline, 0);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 15)), replayed => |s| replay::pace(s, 0.5);

@@ -226,7 +226,7 @@ pub(crate) fn height(state: &State, setup: &dyn Setup) -> usize {
     form::drawn(state, &rows, &shown(state, setup, &rows)).len()
 }
 
-/// Number of rows in the form that the pane hides, in full or in part.
+/// Number of the form's rows that the pane hides, fully or partly.
 pub(crate) fn hidden(setup: &dyn Setup, rows: &[Row]) -> usize {
     let is_hidden = |row: &&Row| !setup.short().contains(&row.key.as_str()) || row.lines() > MARKS;
     rows.iter().filter(is_hidden).count()

@@ -92,7 +92,7 @@ fn mcnemar() {
     let none = asked(&["mcnemar", "0", "0", "--json"]);
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
     let probity = Probity::new();
-    assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no items are discordant"));
+    assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no discordant items"));
     // Regression: a negative count used to be parsed as an option.
     refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["`-1` is not a whole number from 0"]);
     refused(&probity.run(&["mcnemar", "10", "-2"]), 2, &["`-2` is not a whole number from 0"]);

@@ -277,7 +277,7 @@ fn sentence_in_two_parts_is_used_once_and_counted() {
     let rows = sentences(60, label) + "te\tpast\tthe key number 0 is here\n";
     let output = on_sentences(&Probity::new(), &rows);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("1 are duplicates"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("left out: 1 repeated"), "{}", text(&output.stdout));
 }
 
 /// Regression: two labellings of the same sentences used to be compared unpaired without a note that they share sentences.

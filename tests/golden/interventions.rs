@@ -1,5 +1,5 @@
-//! `reference/interventions`: probes compared with scikit-learn and PyTorch, and interventions and their scores with plain definitions in
-//! NumPy and, for INLP, the authors' code.
+//! `reference/interventions`: compares probes with scikit-learn and PyTorch, and interventions and scores with plain NumPy
+//! implementations. INLP is also compared with the authors' code.
 
 pub(crate) mod attacks;
 pub(crate) mod erasure;

@@ -110,7 +110,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.press("\"$PROBITY\" replay s\n");
     screen.shown();
     let pid = child_of(shell).unwrap();
-    // Suspends the program by the key, and by a signal from outside.
+    // Suspends the program with Ctrl-Z, then with a signal from outside.
     for outside in [false, true] {
         if outside {
             send("TSTP", pid);

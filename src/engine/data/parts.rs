@@ -73,7 +73,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
 impl Parts {
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!(
-            "  split      by seed {}; counts of {}+{}, before the model drops examples",
+            "  split      with seed {}; counts by {}+{}, before the model drops examples",
             self.seed, self.target, self.other
         )];
         for part in &self.parts {

@@ -399,7 +399,7 @@ pub(crate) fn points<'a>(
             bars::whisker(canvas, chart, (x, p.y), ends, cap, pen)?;
         }
         if has_bars {
-            // A faint point is a length from zero, like the bars beside it.
+            // A faint point shows a length from zero, like the bars beside it, so its dotted line starts at zero.
             let foot = chart.at(x, 0.0).filter(|_| points.role.emphasis == Emphasis::Faint).unwrap_or(at);
             canvas.line(&[foot, at], Pen { dash: Dash::Dotted, ..Pen::new(colour, 1.3) })?;
             // On a bar, a marker is visible only on a light background.

@@ -184,13 +184,13 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
     let has_marks_alone = any(&|s, _| s.at_marks);
     let marked = match has_marks_alone {
         true => {
-            format!("Measured at {most} {points}; marks and intervals are drawn at only some of them; the CSV has all")
+            format!("Measured at {most} {points}; not all are drawn; the CSV has all")
         }
         false => format!("Measured at {most} {points}; marks at some of them distinguish the lines"),
     };
     let is_plane = any(&|s, _| s.is_plane);
     let marks = if is_plane { "Marks and rings" } else { "Marks" };
-    let of_two = format!("{marks} are means of two training runs; thin lines end at the values of the two runs");
+    let of_two = format!("{marks} are means of two training runs; thin lines span the two runs");
     // Some bars are visible, so that the legend cannot say that marks hide all. Captions of panels have no room for it.
     let hides_some = |s: &Spread, part: &Figure| {
         let y = Fitted::vertical(part);
@@ -227,7 +227,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             }),
             "Ranges are drawn to the right of their points",
         ),
-        (any(&|s, part| s.is_plane && data(part, |_| true)), "Where marks of one kind would touch, only one is drawn"),
+        (any(&|s, part| s.is_plane && data(part, |_| true)), "Of touching marks of one kind, one is drawn"),
         (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()

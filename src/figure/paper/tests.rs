@@ -382,10 +382,7 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
-    assert!(
-        said.contains("Marks are means of two training runs; thin lines end at the values of the two runs"),
-        "{said}"
-    );
+    assert!(said.contains("Marks are means of two training runs; thin lines span the two runs"), "{said}");
     let spot =
         Spot { x: 0.5, y: 0.5, x_band: Some((0.0, 1.0)), y_band: Some((0.0, 1.0)), n: 9.into(), ..Spot::default() };
     let arms = |pairs| {
@@ -414,10 +411,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(
-        super::super::caption(&figure)
-            .contains("Measured at 12 points; marks and intervals are drawn at only some of them")
-    );
+    assert!(super::super::caption(&figure).contains("Measured at 12 points; not all are drawn"));
 }
 
 /// Regression: in greyscale, a range over probe settings used to look like an interval.
@@ -459,7 +453,7 @@ fn each_mark_of_a_plane_has_one_meaning() {
         assert_eq!([lines::SMALL_MARK, lines::HOLLOW + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
-    assert!(super::super::caption(&figure).contains("Where marks of one kind would touch, only one is drawn"));
+    assert!(super::super::caption(&figure).contains("Of touching marks of one kind, one is drawn"));
 }
 
 /// Regression: at strength zero, before the gap of the axis, lines with alternating markers used to have points without a marker.

@@ -141,12 +141,12 @@ fn without_a_font_boxes_stay_and_the_note_says_what_to_install() {
 
 /// Regression: Hebrew used to be drawn letter by letter from left to right, and thus backwards.
 #[test]
-fn a_script_that_has_to_be_laid_out_stays_in_boxes_and_the_note_says_so() {
+fn right_to_left_text_is_drawn_as_boxes_with_a_note() {
     let spare =
         search(&[("fonts/a.ttf", font(&[('א', 'x'), ('ب', 'x'), ('क', 'x'), ('中', 'M')], 400))], None, "אبक中");
     assert!(draws(&spare, "中") && ['א', 'ب', 'क'].iter().all(|c| !draws(&spare, &c.to_string())));
     let notes = spare.notes(&BTreeSet::from(['א'])).join(" ");
-    assert!(notes.contains("right to left") && !notes.contains("install"), "{notes}");
+    assert!(notes.contains("right-to-left") && !notes.contains("install"), "{notes}");
 }
 
 #[test]

@@ -156,13 +156,18 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, [evidence, after].concat(), doubts(results, spec, oracle))
 }
 
-/// The number of examples of the first score, and the meaning of its brackets: ` (n 2,400, 95 % interval)`.
+/// The numbers of examples, and the meaning of the brackets: ` (n 2,400 for C, 369 for S; 95 % interval)`.
 fn brief_basis(results: &Results, best: &Tagged<OptimumFinding>) -> String {
     let brackets = match best.value.how.replicates {
         k if is_few(k) => format!("in brackets {k} training runs"),
         _ => format!("{} interval", level_title(best.level)),
     };
-    format!(" ({}, {brackets})", counted(results, best))
+    match results.counts(best) {
+        (all, with) if with < all => {
+            format!(" ({} for C, {} for S; {brackets})", counted(results, best), grouped(with))
+        }
+        _ => format!(" ({}, {brackets})", counted(results, best)),
+    }
 }
 
 /// Example: ` on bert-mini`; empty for a single model.

@@ -352,7 +352,7 @@ const WORDS: [(&str, &str); 7] = [
     ("C before", "completeness of unedited states"),
     ("S of a constant answer", "selectivity of an oracle with a single answer"),
     ("front", "settings that no other dominates"),
-    ("knee", "the setting of the front farthest from the line between the ends of the front"),
+    ("knee", "the front's setting farthest from the line between its ends"),
 ];
 
 /// Completeness of counterfactual and of nullifying methods.
@@ -367,7 +367,7 @@ fn worded<'a>(mut figure: Figure, methods: impl Iterator<Item = &'a str>) -> Fig
         [Goal::Counterfactual] => TOWARD_ANOTHER.to_owned(),
         [Goal::Nullifying] => TOWARD_NONE.to_owned(),
         _ => {
-            format!("two definitions: for counterfactual methods, {TOWARD_ANOTHER}; for nullifying ones, {TOWARD_NONE}")
+            format!("for counterfactual methods, {TOWARD_ANOTHER}; for nullifying ones, {TOWARD_NONE}")
         }
     };
     figure.provenance.entries.push(("completeness".into(), completeness));

@@ -74,8 +74,8 @@ impl Ranking {
     }
 }
 
-/// The difference of two methods' reliability, tested over training runs and examples. `None` if one has no optimum,
-/// for a single training run, and while their numbers of training runs differ.
+/// The difference in reliability between two methods, tested over training runs and examples. `None` if either has no
+/// best strength, if there is only one training run, or as long as their numbers of training runs differ.
 pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let (theta_a, theta_b) = (a.theta.as_deref()?, b.theta.as_deref()?);

@@ -430,7 +430,7 @@ mod tests {
         assert!(!collapse(&[&up], &[], 0.9, 0.8).0 && !collapse(&[], &[], 0.0, 0.8).0);
         // Disagreement between folds counts against a recommendation, just like disagreement between subsamples.
         let (collapsed, reasons) = collapse(&[&up, &up], &[0.1, -0.1, 0.0, 0.2, 0.1, 0.1], 0.1, 0.8);
-        assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 for the first, 1")), "{reasons:?}");
+        assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 favour the first side, 1")), "{reasons:?}");
     }
 
     /// Regression: power, required n and the detectable difference used to treat items as independent even with clusters.

@@ -92,7 +92,9 @@ impl ScoreTable {
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
             if list.is_empty() {
-                return Err(header("there is no column with a model".into()));
+                return Err(header(
+                    "no model columns: add one column of scores per model, or the columns `model` and `p1`".into(),
+                ));
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
         for (text, printed) in [
             ("a\tb\n", "no column `relation`"),
-            ("relation\tprompt\n", "no column with a model"),
+            ("relation\tprompt\n", "no model columns"),
             ("relation\tprompt\tmodel\n", "no column with scores"),
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),

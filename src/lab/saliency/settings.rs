@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "Words that MAP treats as the same; these are words with the same text (public code), with the same text and occurrence number, or aligned words.";
+    let help = "Which words MAP treats as the same: words with the same text (as in the authors' code), words with the same text and occurrence number, or aligned words.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {

@@ -420,7 +420,7 @@ fn runs_that_cannot_be_compared_say_why_in_two_lines() {
     keys(&mut state, "D G enter");
     let text = shown(&state);
     let lines: Vec<&str> = text.lines().collect();
-    let why = "No numbers in the answers can be compared: run 2 was cancelled before its first number.";
+    let why = "No numbers in the answers can be compared: run 2 was cancelled before it produced a number.";
     assert_eq!(lines, [why, "Settings that differ: seed 2 → 3."], "{text}");
 }
 

@@ -83,7 +83,7 @@ impl Picker for Timeline {
 
 pub(crate) static NOTE: Prompt = Prompt {
     label: "note",
-    hint: "is added at this moment of the session",
+    hint: "added at this point in the session",
     take: |state, text| match text.trim() {
         "" => Err("type a note".into()),
         text => {

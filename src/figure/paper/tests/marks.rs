@@ -294,7 +294,7 @@ fn lines_that_agree_have_their_intervals_at_their_marks() {
             "{first:?} {second:?}"
         );
     });
-    assert!(crate::caption(&figure).contains("marks and intervals are drawn at only some of them; the CSV has all"));
+    assert!(crate::caption(&figure).contains("not all are drawn; the CSV has all"));
 }
 
 /// Regression: long names used to run upwards, where few people can read them.

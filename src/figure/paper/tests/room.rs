@@ -147,7 +147,7 @@ fn the_caption_says_that_some_intervals_are_shorter_than_their_marks() {
     let points = |ends: [f64; 3]| {
         let point = |(k, low): (usize, f64)| Datum { x: k as f64, y: 1.0, band: Some((low, 1.0)), ..Datum::default() };
         let points = ends.into_iter().enumerate().map(point).collect();
-        super::super::left_out(&chart(vec![Layer::Line(Line { label: "power".into(), role: Role::nth(0), points })]))
+        super::super::left_out(&chart(vec![Layer::Line(Line { label: "accuracy".into(), role: Role::nth(0), points })]))
     };
     let says = |notes: Vec<String>| notes.iter().any(|note| note.contains("shorter than its mark"));
     assert!(says(points([0.2, 0.99, 1.0])) && !says(points([0.2, 0.3, 0.4])));

@@ -178,7 +178,7 @@ fn no_edit_is_never_the_best_intervention() {
     let of = |method: &str| sample.optima.iter().find(|o| o.value.method == method).unwrap().value.clone();
     let results = found(OptimumFinding { value: 0.0, ..of("inlp") });
     let says = answer(&results, &spec).lines();
-    let none = "No method for hiding it from the oracle has a best strength, by the MLP oracle: INLP: no edit after which the oracle still reads";
+    let none = "No method for hiding it from the oracle has a best strength, by the MLP oracle: INLP: no strength that leaves the property";
     assert!(!says.join(" ").contains("rank 0") && says.iter().any(|text| text.starts_with(none)), "{says:?}");
     // AlterRep at 0 is INLP, and a control may do nothing.
     assert_eq!(found(OptimumFinding { value: 0.0, ..of("alterrep") }).optima.len(), sample.optima.len());
@@ -297,7 +297,7 @@ fn the_answer_has_four_sentences_with_its_doubt_and_the_rest_is_evidence() {
     spec.models = vec!["bert-mini".into(), "b".into()];
     let both = super::answer(&results, &spec);
     // Regression: with two models, n used to be beyond the rows of a small screen.
-    assert!(both.says[0].contains(" (n 2,400, "), "{both:?}");
+    assert!(both.says[0].contains(" (n 2,400 for C, "), "{both:?}");
 }
 
 #[test]
@@ -313,5 +313,5 @@ fn tokens_are_counted_with_their_texts() {
     let best = |results: &Results| answer(results, &Spec::shipped()).lines().join(" ");
     assert!(best(&results).contains(", C on 2,400 sentences, S on the 410 with an attractor, "), "{}", best(&results));
     results.data[0].value.tokens = Some(TokensFinding { per_text: 4, texts: [1_200, 1_200, 600], left_out: 9 });
-    assert!(best(&results).contains("(n 2,400 tokens of 600 texts, "), "{}", best(&results));
+    assert!(best(&results).contains("(n 2,400 tokens of 600 texts for C, "), "{}", best(&results));
 }

@@ -86,7 +86,7 @@ mod tests {
             let mut all = figure.provenance.entries.iter();
             assert!(all.any(|(k, v)| k == key && v.contains(part)), "{key}: {:?}", figure.provenance);
         };
-        told("layer 3", "n/a: at no strength");
+        told("layer 3", "n/a: the oracle does not read");
         told("strength", "best of its layer");
         told("n", "2,400 test examples (C), 410 with");
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();

@@ -38,6 +38,9 @@ impl<'a> Rated<'a> {
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
         let [dominated, all] = self.dominated();
+        if of(Standing::Unread) == all {
+            return format!("none of {all} settings is rated");
+        }
         let mut text = format!("{dominated} of {all} settings dominated");
         for (count, what) in
             [(of(Standing::Open), "not distinguishable from the front"), (of(Standing::Unread), "not rated")]
@@ -83,8 +86,7 @@ impl<'a> Rated<'a> {
     }
 }
 
-const RINGS: &str =
-    "best strength of each method except controls, chosen on one half of the test examples and scored on the other";
+const RINGS: &str = "best strength of each method, chosen on one half of the examples and scored on the other";
 /// [`RULE`] as worded in captions.
 const DOMINATED: &str = "another setting is better by over .01 on one axis and not worse by over .01 on the other, judged by the ends of the intervals";
 
@@ -141,7 +143,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
             "examples, one training run".into()
         };
         let text = format!(
-            "{} %, drawn for the rings, the knee and the ends of the front, over {over} (paired bootstrap)",
+            "{} %, for the rings, the knee and the ends of the front, over {over} (paired bootstrap)",
             (level * 1e6).round() / 1e4
         );
         provenance.entries.push(("intervals".into(), text));
@@ -311,7 +313,7 @@ mod tests {
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));
-        assert!(rated.is_mixed() && csv.contains("# completeness: two definitions: for counterfactual methods"));
+        assert!(rated.is_mixed() && csv.contains("# completeness: for counterfactual methods"));
         let mut alike = results.clone();
         alike.curves.retain(|c| c.key.method.name != "inlp");
         assert!(!Rated::of(&alike, "bert-mini", OracleKind::Mlp).is_mixed());

@@ -154,7 +154,7 @@ pub(crate) fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     (1 + noise + more * usize::from(largest)) as f64
 }
 
-/// Trains all settings for one epoch on a few sentences, and returns the number of examples used.
+/// Trains one probe per grid setting for one epoch on a few sentences, and returns the number of examples used.
 fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault> {
     let data = made_up(side, sentences, drawn, 4 * SLICE)?;
     let recipes: Vec<&Recipe> = side.recipes.iter().collect();

@@ -221,10 +221,7 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what = format!(
-            "{} sentences are used; {twice} duplicates and {other} rows without a label are left out",
-            all.len()
-        );
+        let what = format!("{} sentences are used; left out: {twice} repeated, {other} without a label", all.len());
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();

@@ -219,7 +219,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         ),
     );
     let text = format!(
-        "{draws}relations at random and, for each, a random sample of this number of prompts, whose P@1 is averaged"
+        "{draws}relations at random and, for each, a random sample of prompts (as many as the horizontal axis shows), whose P@1 is averaged"
     );
     Some(with_draws(drawn?, text))
 }

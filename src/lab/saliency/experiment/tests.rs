@@ -213,7 +213,7 @@ fn cell_sensitivity_is_the_mean_of_its_rows() {
         assert!((stability.mean - want).abs() < 1e-9, "{stability:?} {want}");
     }
     assert!(desk.progress.iter().all(|(done, total)| done <= total));
-    let says = crate::answer::answer(&found, &spec).says.join(" ");
+    let says = crate::answer::answer(&found, &spec).lines().join(" ");
     assert!(says.contains("of the sentence's norm; for random words it takes"), "{says}");
     assert!(
         says.contains("gives a changed sentence the same answer, the lowest MAP of the ranking by attention is"),

@@ -250,7 +250,7 @@ fn the_glossary_is_filtered_like_a_list_and_says_what_its_keys_are() {
     assert!(drawn(&state, 120, 40).contains("Switches to the next theme"), "{}", drawn(&state, 120, 40));
 }
 
-/// Regression: `s` used to sort another list than the focused pane.
+/// Regression: `s` used to sort a list outside the focused pane.
 #[test]
 fn sorting_acts_on_the_focused_list_alone() {
     for key in ["s", "S"] {

@@ -9,6 +9,7 @@ use labs::interventions::answer::goal_of;
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::figures;
 use labs::interventions::finding::{BehaviourFinding, ExampleFinding, OptimumFinding, ReliabilityFinding};
+use labs::interventions::front::Standing;
 use labs::interventions::key::MethodKey;
 use labs::interventions::oracle::OracleKind;
 use labs::interventions::results::{Curve, Results};
@@ -267,6 +268,7 @@ fn front(state: &State) -> Option<(bool, Vec<String>)> {
                 format!("{dominated}/{all} dominated, knee {name}"),
             ]
         }
+        Err(_) if rated.front.count(Standing::Unread) == all => vec![counts],
         Err(why) => {
             vec![
                 format!("no knee: {why}; {counts}"),

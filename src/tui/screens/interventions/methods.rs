@@ -20,6 +20,7 @@ use labs::interventions::banded::is_few;
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::finding::{OptimumFinding, ReliabilityFinding};
 use labs::interventions::key::MethodKey;
+use labs::interventions::method::Method;
 use labs::interventions::registry::find;
 
 const LEGEND: &[&str] = &[
@@ -72,8 +73,17 @@ pub(crate) fn table(state: &State) -> Rc<Table> {
     state.frame.once("list", || made(state))
 }
 
+fn aim(method: Option<&Method>) -> &'static str {
+    match method.map(|method| (method.is_control, method.goal)) {
+        Some((true, _)) => "control",
+        Some((_, Goal::Nullifying)) => "remove",
+        _ => "set",
+    }
+}
+
 fn made(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
+    let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let row = |entry: &(String, usize)| {
         let key = key(state, entry);
         let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
@@ -85,8 +95,8 @@ fn made(state: &State) -> Table {
             (Some(o), _) => (score(value(o)), Some(value(o))),
             (None, Some(p)) if other(p).is_nan() => none(),
             (None, Some(p)) if counts => (score(other(p)), Some(other(p))),
-            // Rows without a number come last.
-            (None, Some(p)) => (format!("{}!", score(other(p))), None),
+            // Unrated rows come last, unless no row is rated.
+            (None, Some(p)) => (format!("{}!", score(other(p))), mine().next().is_none().then(|| other(p))),
             (None, None) => none(),
         };
         let half =
@@ -109,11 +119,6 @@ fn made(state: &State) -> Table {
         let flips = flips.map_or_else(none, |share| (format!("{:.1}", 100.0 * share), Some(share)));
         let away = away.map_or_else(none, |d| (format!("{d:.1}"), Some(d)));
         let registered = find(&entry.0);
-        let aim = match registered.map(|method| (method.is_control, method.goal)) {
-            Some((true, _)) => "control",
-            Some((_, Goal::Nullifying)) => "remove",
-            _ => "set",
-        };
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
         // Controls are grey.
@@ -124,7 +129,7 @@ fn made(state: &State) -> Table {
                 of(|o| o.reliability.mean, |p| p.reliability.mean, false),
                 of(|o| o.completeness.mean, |p| p.completeness.mean, true),
                 of(|o| o.selectivity.mean, |p| p.selectivity.mean, false),
-                (aim.to_owned(), None),
+                (aim(registered).to_owned(), None),
                 half,
                 at,
                 flips,
@@ -133,7 +138,6 @@ fn made(state: &State) -> Table {
             last: registered.filter(|method| method.is_control).map(|_| "controls"),
         }
     };
-    let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
     let beside = if few { "each run" } else { "interval" };
     let mut marked = found.without.iter().filter(|w| w.model == view.model && w.value.oracle == view.oracle);

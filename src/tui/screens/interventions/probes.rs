@@ -171,7 +171,8 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     if let Some(d) = results(state).data.iter().find(|d| d.model == view(state).model) {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
-        lines.push(line(format!(" n of oracle data {} → {}, of the test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+        lines
+            .push(line(format!(" n: oracle data {} → {} decorrelated, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
         if let Some(tokens) = &v.tokens {
             let [oracle, _, test] = tokens.texts;
             lines.push(line(format!(

@@ -44,7 +44,7 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "select-model", "select model", "Selects or deselects the model under the cursor for the lab's next run.",
+    "select-model", "mark model", "Selects or deselects the model under the cursor for the lab's next run.",
         ["space"], Some(("select", 3)), live => select;
     "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec accepts.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);

@@ -71,7 +71,7 @@ fn list_shows_limits_of_models() {
     let state = state();
     // The list's width next to a model's page on a terminal of 120 columns.
     let shown = drawn(58, |frame| list::draw(frame, frame.area(), &state));
-    let line = |name: &str| shown.lines().find(|l| l.contains(name)).unwrap().to_owned();
+    let line = |name: &str| shown.lines().skip(1).find(|l| l.contains(name)).unwrap().to_owned();
     assert!(line("bert-mini").contains("100"), "{shown}");
     assert!(line("gpt2-mini").contains("logits only: prompts"), "{shown}");
 }

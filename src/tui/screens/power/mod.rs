@@ -73,7 +73,7 @@ pub struct View {
     pub sequential: Option<Figure>,
     /// The task whose changed items are listed, or empty for all; `None` if tasks or sizes are listed.
     flips: Option<String>,
-    /// The pair of systems whose tasks are listed, if there are several pairs; `None` if pairs are listed.
+    /// With several pairs of systems, the pair whose tasks are listed; `None` if the pairs themselves are listed, or if there is only one.
     pair: Option<String>,
     /// Comparisons whose results this session has shown; they can no longer be planned.
     seen: Vec<Spec>,
@@ -347,9 +347,7 @@ impl Screen for Power {
             }
             NOISE => "Power as noise is added to the vectors of the second side.",
             KNOWN => "Published data sets, each with a verdict on its size for this comparison.",
-            SHORTFALL => {
-                "Accuracy that the probes lack because of their training, and because of the number of examples."
-            }
+            SHORTFALL => "Accuracy lost to imperfect optimisation and to the limited number of training examples.",
             _ => "Items that both sides, one side or neither gets right, and the resulting verdict.",
         }
         .to_owned()

@@ -131,7 +131,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
     "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
-    "published", "published numbers: show or hide",
+    "published", "show published numbers",
         "Shows or hides the values published by Cao et al. 2022 behind the figure, if there are any.",
         ["b"], None, always => turn_published;
 };

@@ -88,10 +88,10 @@ mod tests {
         let mut out = Vec::new();
         lines(&mut out, &results, "bert-mini");
         let line = |start: &str| out.iter().find(|l| l.trim_start().starts_with(start)).unwrap();
-        assert!(line("PGD     mlp     1").matches('[').count() == 4, "{out:?}");
-        assert!(line("PGD     mlp     4").matches('[').count() == 1, "{out:?}");
-        assert!(line("PGD     mlp     3").ends_with("chance is 0.500)"), "{out:?}");
-        assert!(line("PGD     mlp     2").ends_with("best of its layer"), "{out:?}");
+        assert!(line("PGD     MLP     1").matches('[').count() == 4, "{out:?}");
+        assert!(line("PGD     MLP     4").matches('[').count() == 1, "{out:?}");
+        assert!(line("PGD     MLP     3").ends_with("chance is 0.500)"), "{out:?}");
+        assert!(line("PGD     MLP     2").ends_with("best of its layer"), "{out:?}");
         let csv = table(&results).unwrap().write(Form::Csv);
         let row = csv.lines().find(|l| l.contains("selectivity") && l.contains(",1,.2,") && l.contains("at 2"));
         assert!(row.is_some_and(|r| r.contains("0.79") && r.ends_with("410")), "{csv}");
