@@ -227,7 +227,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<String> {
             }),
             "Ranges are drawn to the right of their points",
         ),
-        (any(&|s, part| s.is_plane && data(part, |_| true)), "Of touching marks of one kind, one is drawn"),
+        (any(&|s, part| s.is_plane && data(part, |_| true)), "Touching marks of one kind are drawn once"),
         (has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin), &of_two),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence.to_owned()).collect()
