@@ -47,7 +47,7 @@ pub struct Mixture {
     /// Preference among open prompts; `None` for equal weights. Prompts that are held out (`kept`) are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
-    /// FactUses whose facts are written.
+    /// Uses of the facts that are written.
     #[serde(rename = "lots")]
     pub uses: Vec<FactUse>,
     /// Share of sentences that state a fact; all facts are equally frequent.
@@ -224,7 +224,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        // Rationales must not state held-out facts either, whatever uses this mixture covers.
+        // Rationales must not state held-out facts either, whichever uses of facts this mixture covers.
         let rationales = Training::new(|relation, fact| uses.of(relation, fact) == FactUse::Trained)?;
         Ok(Self { mixture, relations, rationales, facts })
     }

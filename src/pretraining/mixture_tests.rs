@@ -71,7 +71,7 @@ fn sentences(c: &Corpus) -> HashSet<String> {
     all
 }
 
-/// All phrasings of a fact_use's facts, whether written or not.
+/// All phrasings of the facts with a use, whether written or not.
 fn of_lot(fact_use: FactUse) -> HashSet<String> {
     let (uses, mut all) = (FactUses::new().unwrap(), HashSet::new());
     for r in facts::relations().unwrap() {

@@ -118,7 +118,7 @@ const NAMES: usize = 5;
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     pub uses: &'a FactUses,
-    /// FactUse whose facts are tested with every prompt.
+    /// Use of the facts that are tested with every prompt.
     pub fact_use: FactUse,
     /// Training mixture of the model; `None` if unknown.
     pub mixture: Option<&'a Mixture>,

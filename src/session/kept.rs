@@ -103,7 +103,8 @@ fn latest(findings: &[(Spot, bool)], identities: Vec<Option<(String, bool)>>) ->
             kept.push((spot.0, spot));
             continue;
         };
-        // A comparison is counted when its final finding arrives, so that one keeps its own place, and the earlier one keeps the finding's.
+        // A board lists comparisons by their arrival, but puts a final finding in the place of its provisional one. Both lines are kept, so
+        // that both orders are restored.
         let replaced = provisional.remove(&identity).filter(|_| !lasting);
         let index = replaced.unwrap_or(kept.len());
         match kept.get_mut(index) {

@@ -87,7 +87,7 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
 }
 
 /// Distance from the crossing within which the sawtooth may cross the target again. The critical value steps at about every other
-/// discordant item; the sawtooth_width vanish once the number of discordant items varies over several steps.
+/// discordant item; the sawtooth vanishes once the number of discordant items varies over several steps.
 fn sawtooth_width(discord: Discord, n: u64) -> u64 {
     let rate = discord.rate();
     let spread = n as f64 * rate * (1.0 - rate);

@@ -92,14 +92,14 @@ impl FigureEntry {
     }
 }
 
-/// What a one-page report shows of a run.
+/// Contents of the one-page report on a run.
 #[derive(Debug, Clone, Default)]
 pub struct Digest {
     /// Name of the main table, and the only group of columns that the page shows of it; `None` for the usual choice.
     pub table: (&'static str, Option<&'static str>),
     /// The figures that the answer is about, with their details, most important first.
     pub figures: Vec<(&'static str, Vec<(&'static str, String)>)>,
-    /// What the table lacks, and why.
+    /// Reasons for values missing from the table.
     pub notes: Vec<String>,
 }
 

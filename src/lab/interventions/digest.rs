@@ -1,4 +1,4 @@
-//! What a one-page report shows of a run.
+//! Contents of the one-page report on a run.
 
 use super::Results;
 use super::answer::{GOALS, on_model, ranked_for};

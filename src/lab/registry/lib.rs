@@ -62,7 +62,7 @@ pub trait Lab: Sync {
     fn asks(&self, spec: &Spec) -> String;
     /// The answer to that question so far.
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
-    /// What a one-page report shows of a run.
+    /// Contents of the one-page report on a run.
     fn digest(&self, results: &Results, spec: &Spec) -> Digest;
     /// The main numbers of a run, for comparing two runs.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;

@@ -19,7 +19,7 @@ pub(super) fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> D
             if role.dash.is_some() {
                 canvas.line(&[(x, y), (x + width, y)], pen(&look, *role))?;
             }
-            let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
+            let (at, colour) = ((middle, y), look.series(role.hue));
             match role.marker {
                 Some(marker) if role.emphasis == Emphasis::Faint || marker == Marker::Diamond => {
                     canvas.outline(at, marker, 3.4, colour)
@@ -30,10 +30,8 @@ pub(super) fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> D
         }
         Sample::Full(role) => {
             draw_sample(canvas, &Sample::Line(*role), (x, y))?;
-            let at = (x + width / 2.0, y);
-            role.marker
-                .filter(|m| *m == Marker::Circle)
-                .map_or(Ok(()), |m| lines::full(canvas, at, (m, lines::FULL), look.series(role.hue)))
+            let circle = role.marker.filter(|m| *m == Marker::Circle);
+            circle.map_or(Ok(()), |m| lines::full(canvas, (middle, y), (m, lines::FULL), look.series(role.hue)))
         }
         Sample::Ring => lines::ringed(canvas, (middle, y), Marker::Circle, look.grey),
         Sample::Faint | Sample::Unrated => {
